@@ -1,0 +1,28 @@
+# Everything from the distribution; a missing package is named by its Debian package.
+# Before CMake 3.30 the module, after it the package's own config file.
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW)
+endif()
+macro(counterflow_find package debian_package)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "counterflow needs ${package}: apt-get install ${debian_package}")
+  endif()
+endmacro()
+
+counterflow_find(Boost libboost-graph-dev 1.74 CONFIG)
+counterflow_find(yaml-cpp libyaml-cpp-dev 0.7)
+counterflow_find(fmt libfmt-dev 9)
+counterflow_find(nlohmann_json nlohmann-json3-dev 3.11)
+counterflow_find(CLI11 libcli11-dev 2.1)
+if(BUILD_TESTING OR NOT DEFINED BUILD_TESTING)
+  counterflow_find(GTest libgtest-dev 1.12)
+  find_package(Python3 3.9 COMPONENTS Interpreter QUIET)
+endif()
+if(COUNTERFLOW_BENCHMARKS)
+  counterflow_find(benchmark libbenchmark-dev 1.7)
+endif()
+# yaml-cpp 0.7 exports yaml-cpp, 0.8 yaml-cpp::yaml-cpp.
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()

@@ -1,0 +1,26 @@
+# counterflow_layer(name [USES layer...] [LINKS library...])
+# A folder as a static library counterflow_<name>, of all its sources. Headers are included from the
+# project's root; what a layer does not use it cannot link, and tests/layers.py checks the includes.
+add_library(counterflow_options INTERFACE)
+target_compile_options(counterflow_options INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+if(COUNTERFLOW_WERROR)
+  target_compile_options(counterflow_options INTERFACE -Werror)
+endif()
+if(COUNTERFLOW_SANITIZE)
+  target_compile_options(counterflow_options INTERFACE
+                         -fsanitize=${COUNTERFLOW_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(counterflow_options INTERFACE -fsanitize=${COUNTERFLOW_SANITIZE})
+endif()
+
+function(counterflow_layer name)
+  cmake_parse_arguments(arg "" "" "USES;LINKS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(counterflow_${name} STATIC ${sources})
+  target_include_directories(counterflow_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(counterflow_${name} PRIVATE counterflow_options)
+  foreach(layer IN LISTS arg_USES)
+    target_link_libraries(counterflow_${name} PUBLIC counterflow_${layer})
+  endforeach()
+  target_link_libraries(counterflow_${name} PRIVATE ${arg_LINKS})
+endfunction()
