@@ -1,0 +1,251 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/ir/op.h"
+#include "scheduler/ir/units.h"
+
+// The Program: what the compiler makes, verification proves, the simulator times and the executor
+// runs. Per rank it is one list of instructions in host issue order, each on a named in-order
+// stream. An instruction waits for events, does one thing, then records at most one event.
+// Everything a machine needs is here; a pass that has not run yet leaves its fields empty.
+namespace counterflow {
+
+// A half-open run of entries in one of a RankProgram's side tables.
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  friend constexpr bool operator==(const Range&, const Range&) = default;
+};
+
+template <typename T>
+[[nodiscard]] std::span<const T> entries(const std::vector<T>& table, Range range) {
+  return std::span<const T>(table).subspan(range.first, range.count);
+}
+
+// ---- Streams and communicators --------------------------------------------------------------
+
+using StreamId = std::uint8_t;
+inline constexpr std::size_t kMaxStreams = 255;
+
+enum class StreamRole : std::uint8_t {
+  compute,
+  second_compute,
+  p2p,  // pipeline sends and receives
+  expert_parallel,
+  data_parallel,
+  tensor_parallel,
+  context_parallel,
+  copy,  // host <-> device
+  host,
+};
+[[nodiscard]] std::string_view name(StreamRole role);
+
+// An in-order queue of a rank: an instruction begins after the one before it on its stream.
+struct Stream {
+  StreamRole role = StreamRole::compute;
+  std::int8_t priority = 0;  // higher runs first where the device can choose
+  std::string label{};       // "compute", "send to 3", "recv from 1"
+  friend bool operator==(const Stream&, const Stream&) = default;
+};
+
+using CommunicatorId = std::uint16_t;
+inline constexpr CommunicatorId kNoCommunicator = std::numeric_limits<CommunicatorId>::max();
+
+enum class CommunicatorKind : std::uint8_t {
+  activations,  // pipeline, forward direction
+  gradients,    // pipeline, backward direction
+  expert_parallel,
+  data_parallel,
+  tensor_parallel,
+  context_parallel,
+  control,
+};
+[[nodiscard]] std::string_view name(CommunicatorKind kind);
+
+// A group of ranks that exchange messages. A channel is (communicator, source, destination): first
+// in, first out, no tags on the wire.
+struct Communicator {
+  CommunicatorKind kind = CommunicatorKind::activations;
+  std::vector<Rank> members{};
+  std::int32_t max_thread_blocks = 0;  // SM budget, 0: the library's choice
+  friend bool operator==(const Communicator&, const Communicator&) = default;
+};
+
+// ---- What moves and where it lives ------------------------------------------------------------
+
+enum class PayloadKind : std::uint8_t { activation, gradient, metadata };
+[[nodiscard]] std::string_view name(PayloadKind kind);
+
+// What a message means: compared at both ends when they match, shown in traces. `from` is the stage
+// that computed it, `to` the stage that needs it.
+struct Payload {
+  PayloadKind kind = PayloadKind::activation;
+  std::uint8_t replica = 0;
+  std::uint16_t from = 0;
+  std::uint16_t to = 0;
+  std::uint16_t part = 0;  // of a message cut in pieces
+  Microbatch microbatch = 0;
+  friend constexpr auto operator<=>(const Payload&, const Payload&) = default;
+};
+static_assert(sizeof(Payload) == 12);
+
+enum class DataType : std::uint8_t { bytes, bf16, fp16, fp32, fp8 };
+[[nodiscard]] std::string_view name(DataType type);
+
+inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+// One end of a message. `sequence` counts the messages of its channel from 0; slot and version name
+// the buffer it leaves from or arrives in (kNone until buffers are assigned).
+struct Transfer {
+  bool is_send = false;
+  DataType type = DataType::bytes;
+  std::uint16_t peer = 0;
+  std::uint32_t sequence = 0;
+  Payload payload;
+  std::uint32_t slot = kNone;
+  std::uint32_t version = 0;
+  Bytes size;
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+static_assert(sizeof(Transfer) == 40);
+
+enum class CollectiveKind : std::uint8_t {
+  all_to_all,
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  barrier,
+};
+[[nodiscard]] std::string_view name(CollectiveKind kind);
+
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::uint32_t sequence = 0;  // of its communicator
+  std::uint32_t slot = kNone;
+  std::uint32_t version = 0;
+  Bytes size;
+  friend bool operator==(const Collective&, const Collective&) = default;
+};
+
+// A range of a memory pool. A version of a slot is a value: whoever writes makes the next one,
+// whoever reads names the one it means.
+struct BufferSlot {
+  std::uint8_t pool = 0;
+  Bytes offset;
+  Bytes size;
+  friend bool operator==(const BufferSlot&, const BufferSlot&) = default;
+};
+
+struct Access {
+  std::uint32_t slot = kNone;
+  std::uint32_t version = 0;
+  bool is_write = false;
+  friend bool operator==(const Access&, const Access&) = default;
+};
+
+// ---- Instructions -------------------------------------------------------------------------------
+
+// What a `run` calls: the compute of one stage (or of a fused pair, then `paired` names the stage
+// of the backward), with its predicted cost. Microbatches of equal cost share a kernel.
+struct Kernel {
+  OpKind kind = OpKind::none;
+  OpKind paired_kind = OpKind::none;
+  std::uint8_t replica = 0;
+  std::uint8_t paired_replica = 0;
+  std::uint16_t stage = 0;
+  std::uint16_t paired_stage = 0;
+  Time duration{0};
+  Bytes allocates{};  // when it begins
+  Bytes frees{};      // when it ends
+  friend bool operator==(const Kernel&, const Kernel&) = default;
+};
+
+enum class InstructionKind : std::uint8_t {
+  run,         // kernel, op (and paired)
+  transfer,    // a group of sends and receives on one communicator; ends when all of them end
+  collective,  // one collective on one communicator
+  step_end,    // the optimizer's boundary
+};
+[[nodiscard]] std::string_view name(InstructionKind kind);
+
+// An event of the same rank that must have been recorded. Event slots may be reused: the generation
+// says which recording is meant.
+struct EventWait {
+  std::uint32_t event = kNone;
+  std::uint32_t generation = 0;
+  friend constexpr bool operator==(const EventWait&, const EventWait&) = default;
+};
+
+struct Instruction {
+  InstructionKind kind = InstructionKind::run;
+  StreamId stream = 0;
+  CommunicatorId communicator = kNoCommunicator;
+  std::uint32_t kernel = kNone;  // run: index into Program::kernels
+  Op op{};      // run: what is computed; transfer: the first one, as a schedule names it
+  Op paired{};  // run of a fused pair: the backward
+  std::uint32_t records = kNone;  // the event recorded when it is done
+  std::uint32_t generation = 0;   // and which recording of it this is
+  Range waits{};                  // into RankProgram::waits
+  Range body{};                   // into RankProgram::transfers or ::collectives, by kind
+  Range accesses{};               // into RankProgram::accesses
+  friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+static_assert(sizeof(Instruction) == 56);
+
+struct RankProgram {
+  std::vector<Stream> streams;
+  std::vector<Instruction> instructions;  // host issue order
+  std::vector<EventWait> waits;
+  std::vector<Transfer> transfers;
+  std::vector<Collective> collectives;
+  std::vector<Access> accesses;
+  std::vector<BufferSlot> slots;
+  std::uint32_t events = 0;  // how many event slots the instructions name
+  Bytes static_memory;       // weights, gradients, optimizer state
+
+  [[nodiscard]] std::span<const EventWait> waits_of(const Instruction& i) const {
+    return entries(waits, i.waits);
+  }
+  [[nodiscard]] std::span<const Transfer> transfers_of(const Instruction& i) const {
+    return i.kind == InstructionKind::transfer ? entries(transfers, i.body)
+                                               : std::span<const Transfer>();
+  }
+  friend bool operator==(const RankProgram&, const RankProgram&) = default;
+};
+
+struct Program {
+  static constexpr std::uint32_t kVersion = 1;
+
+  std::uint32_t version = kVersion;
+  std::string schedule;  // the name of the schedule it was lowered from
+  int stages = 0;
+  int microbatches = 0;
+  std::vector<Kernel> kernels;
+  std::vector<Communicator> communicators;
+  std::vector<RankProgram> ranks;
+
+  [[nodiscard]] std::size_t size() const {
+    std::size_t total = 0;
+    for (const auto& rank : ranks) total += rank.instructions.size();
+    return total;
+  }
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+// A fingerprint of everything that decides how a program runs; ranks compare it before they start.
+// The same on every machine. O(size).
+[[nodiscard]] std::uint64_t hash(const Program& program);
+
+// Heap bytes the program occupies, for the memory budget of 100 bytes an instruction.
+[[nodiscard]] std::size_t memory_use(const Program& program);
+
+}  // namespace counterflow
