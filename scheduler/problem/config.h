@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "scheduler/ir/execution_model.h"
+#include "scheduler/ir/placement.h"
+#include "scheduler/problem/error.h"
+#include "scheduler/problem/problem.h"
+
+// The YAML config: read, checked, and made into a Problem. Two steps, because how many stages there
+// are may depend on the schedule family, which this folder does not know.
+namespace counterflow {
+
+// A value and where it stands.
+template <typename T>
+struct Located {
+  T value{};
+  SourceLocation where;
+};
+
+// One number for all, or one for each.
+template <typename T>
+struct PerItem {
+  std::vector<T> values;  // one value if !is_list
+  bool is_list = false;
+  SourceLocation where;
+  std::string key;  // "stages.forward", for messages
+};
+
+struct PlacementChoice {
+  PlacementKind kind = PlacementKind::loop;
+  std::vector<Rank> list;  // kind list: the rank of each stage
+};
+
+// The longest time a whole run may take in ns if nothing overlaps, and the most bytes it may move
+// or hold: sums stay clear of the end of int64.
+inline constexpr std::int64_t kMaxTotal = std::int64_t{1} << 62;
+// stages * microbatches of one run: past this the schedule alone takes gigabytes.
+inline constexpr std::int64_t kMaxStageMicrobatches = std::int64_t{1} << 25;
+// Ranks of a latency table by rank pair, which has ranks * ranks entries.
+inline constexpr std::int64_t kMaxTableRanks = 4096;
+
+// What the config says, values checked one by one (form, unit, range), list lengths not yet.
+struct Config {
+  std::string file;
+  Located<int> ranks;
+  Located<int> microbatches;
+  Located<std::string> schedule;  // a name, or the path of a .csv file (relative to the config)
+  std::optional<Located<int>> chunks;
+  std::optional<Located<int>> group_size;
+  std::optional<Located<PlacementChoice>> placement;
+  SplitBackward split_backward = SplitBackward::automatic;
+  SourceLocation split_backward_where;
+  MicrobatchFactors factors;  // [microbatch], empty: all 1
+
+  SourceLocation stages_where;
+  std::optional<PerItem<Time>> forward;
+  std::optional<PerItem<Time>> backward_input;
+  std::optional<PerItem<Time>> backward_weight;
+  std::optional<PerItem<Bytes>> activation;
+  std::optional<PerItem<Bytes>> weight_activation;
+  Located<PairCosts> overlapped;
+  std::vector<std::pair<Located<int>, Located<int>>> overlapped_stages;  // to check against S
+  std::optional<Located<std::vector<StageGraph::Edge>>> graph;
+  std::optional<Located<std::vector<int>>> frozen;  // stage numbers
+
+  Links links;
+  std::optional<PerItem<Bytes>> message;
+  ExecutionModel execution;
+  std::optional<PerItem<Bytes>> memory_limit;
+  std::optional<PerItem<std::int64_t>> activation_limit;
+  std::optional<PerItem<Bytes>> static_memory;
+};
+
+// key.path=value overrides, as given to --set, in order.
+using Overrides = std::vector<std::string>;
+
+// Reads a config file; overrides are applied to it before anything is checked. Throws InputError:
+// unknown keys (with the nearest known one), missing, duplicate or wrong values, units, ranges.
+[[nodiscard]] Config read_config(const std::string& path, const Overrides& overrides = {});
+// The same from memory; `file` is for messages and relative paths.
+[[nodiscard]] Config parse_config(std::string_view yaml, const std::string& file,
+                                  const Overrides& overrides = {});
+
+// What the schedule decides about the problem.
+struct PipelineShape {
+  Placement placement;
+  bool forward_only = false;
+};
+
+// The problem the config describes on this placement: list lengths checked, everything expanded to
+// one entry a stage, rank and microbatch. Throws InputError.
+[[nodiscard]] Problem make_problem(const Config& config, const PipelineShape& shape);
+
+// The entry of `known` nearest to `word` by edit distance (another case counts half), the first of
+// equals; empty if `known` is.
+[[nodiscard]] std::string_view nearest(std::string_view word,
+                                       const std::vector<std::string_view>& known);
+
+}  // namespace counterflow

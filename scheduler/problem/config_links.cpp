@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "scheduler/problem/config_sections.h"
+
+namespace counterflow {
+namespace {
+
+using RankPair = std::pair<std::size_t, std::size_t>;
+
+// Latencies by rank pair, [from * ranks + to].
+std::vector<Time> latency_table(const Cursor& at, int ranks, Time fill) {
+  if (ranks > kMaxTableRanks) {
+    at.fail(
+        fmt::format("a table by rank pair takes at most {} ranks, not {}; give one latency for "
+                    "all",
+                    kMaxTableRanks, ranks));
+  }
+  const auto p = static_cast<std::size_t>(ranks);
+  return std::vector<Time>(p * p, fill);
+}
+
+Links read_latency_matrix(const Cursor& at, int ranks, double bandwidth) {
+  const auto p = static_cast<std::size_t>(ranks);
+  std::vector<Time> table = latency_table(at, ranks, Time{0});
+  const auto rows = at.tuple(p, fmt::format("a table of {0} rows of {0} ranks", ranks));
+  for (std::size_t from = 0; from < p; ++from) {
+    const auto row = rows[from].tuple(p, fmt::format("a row of {} ranks", ranks));
+    for (std::size_t to = 0; to < p; ++to) {
+      const Time latency = row[to].duration();
+      if (from == to && latency != Time{0}) row[to].fail("a hop inside a rank is free; write 0");
+      table[from * p + to] = latency;
+    }
+  }
+  return {ranks, std::move(table), bandwidth};
+}
+
+struct LinkLatency {
+  std::size_t from;
+  std::size_t to;
+  Time latency;
+};
+
+LinkLatency read_link(const Cursor& at, int ranks, std::set<RankPair>& seen) {
+  const auto entry = at.tuple(3, "an entry [rank, rank, latency]");
+  const auto rank = [&](const Cursor& c) {
+    return static_cast<std::size_t>(c.integer(0, ranks - 1));
+  };
+  const LinkLatency link{rank(entry[0]), rank(entry[1]), entry[2].duration()};
+  if (link.from == link.to) at.fail("a hop inside a rank is free; name two ranks");
+  if (!seen.emplace(link.from, link.to).second) {
+    at.fail(fmt::format("the ranks {}, {} are given twice; remove one", link.from, link.to));
+  }
+  return link;
+}
+
+Links read_latency_pairs(const Cursor& at, int ranks, double bandwidth) {
+  at.allow_keys({"default", "pairs"});
+  const auto rest = at.find("default");
+  const Time fill = rest ? rest->duration() : Time{0};
+  const auto p = static_cast<std::size_t>(ranks);
+  std::vector<Time> table = latency_table(at, ranks, fill);
+  std::set<RankPair> seen;
+  const auto links = at.at("pairs", "[[0, 1, 5us]]")
+                         .list_of("entries [rank, rank, latency]",
+                                  [&](const Cursor& c) { return read_link(c, ranks, seen); });
+  for (const LinkLatency& link : links) {
+    table[link.from * p + link.to] = link.latency;
+    if (seen.count({link.to, link.from}) == 0) table[link.to * p + link.from] = link.latency;
+  }
+  return {ranks, std::move(table), bandwidth};
+}
+
+}  // namespace
+
+void read_links(const Cursor& at, Config& config) {
+  at.allow_keys({"latency", "bandwidth", "message"});
+  const auto rate = at.find("bandwidth");
+  const auto message = at.find("message");
+  const double bandwidth = rate ? rate->rate() : 0;
+  if (message) config.message = message->per_item([](const Cursor& c) { return c.size(); });
+  if (rate && !message) {
+    rate->fail("given without links.message, the size it carries; add for example message: 56MiB");
+  }
+  const auto latency = at.find("latency");
+  if (!latency) {
+    config.links = Links(Time{0}, bandwidth);
+  } else if (latency->is_list()) {
+    config.links = read_latency_matrix(*latency, config.ranks.value, bandwidth);
+  } else if (latency->is_map()) {
+    config.links = read_latency_pairs(*latency, config.ranks.value, bandwidth);
+  } else {
+    config.links = Links(latency->duration(), bandwidth);
+  }
+}
+
+}  // namespace counterflow

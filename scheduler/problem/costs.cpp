@@ -1,0 +1,74 @@
+#include "scheduler/problem/costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace counterflow {
+namespace {
+
+double factor(const std::vector<double>& factors, Microbatch microbatch) {
+  return factors.empty() ? 1.0 : factors[static_cast<std::size_t>(microbatch)];
+}
+
+Time scaled(Time cost, double by) {
+  return Time{std::llround(static_cast<double>(cost.count()) * by)};
+}
+
+}  // namespace
+
+Time PairCosts::find(Stage forward, Stage backward) const {
+  const auto entry = table_.find(key(forward, backward));
+  return entry == table_.end() ? default_ : entry->second;
+}
+
+Time PairCosts::largest() const {
+  Time largest = std::max(default_, Time{0});
+  for (const auto& [stages, cost] : table_) largest = std::max(largest, cost);
+  return largest;
+}
+
+Time Costs::duration(const Op& op) const {
+  const StageCost& cost = stages_[op.stage];
+  const auto input = [&] {
+    return uniform() ? cost.backward_input
+                     : scaled(cost.backward_input, factor(factors_.backward_input, op.microbatch));
+  };
+  const auto weight = [&] {
+    return uniform()
+               ? cost.backward_weight
+               : scaled(cost.backward_weight, factor(factors_.backward_weight, op.microbatch));
+  };
+  switch (op.kind) {
+    case OpKind::forward:
+      return uniform() ? cost.forward
+                       : scaled(cost.forward, factor(factors_.forward, op.microbatch));
+    case OpKind::backward:
+      // The sum of the rounded parts, so that splitting a backward never changes the total.
+      return input() + weight();
+    case OpKind::backward_input:
+      return input();
+    case OpKind::backward_weight:
+      return weight();
+    default:
+      return Time{0};
+  }
+}
+
+Time Costs::duration(const Op& forward, const Op& backward) const {
+  const Time pair =
+      backward.kind == OpKind::backward ? pairs_.find(forward.stage, backward.stage) : Time{-1};
+  if (pair < Time{0}) return duration(forward) + duration(backward);
+  if (uniform()) return pair;
+  const auto f = static_cast<double>(stages_[forward.stage].forward.count());
+  const auto i = static_cast<double>(stages_[backward.stage].backward_input.count());
+  const auto w = static_cast<double>(stages_[backward.stage].backward_weight.count());
+  const double parts = f + i + w;
+  if (parts <= 0) return pair;
+  const double scaled_parts = f * factor(factors_.forward, forward.microbatch) +
+                              i * factor(factors_.backward_input, backward.microbatch) +
+                              w * factor(factors_.backward_weight, backward.microbatch);
+  return scaled(pair, scaled_parts / parts);
+}
+
+}  // namespace counterflow

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "scheduler/ir/op.h"
+#include "scheduler/ir/schedule.h"
+#include "scheduler/ir/units.h"
+
+namespace counterflow {
+
+// Durations of one stage for a microbatch of factor 1. The full backward is I then W.
+struct StageCost {
+  Time forward{0};
+  Time backward_input{0};
+  Time backward_weight{0};
+};
+
+// How the cost of each microbatch compares with the stage's figure, kind by kind (a longer
+// sequence, more images). Empty: every microbatch costs the same.
+struct MicrobatchFactors {
+  std::vector<double> forward;  // [microbatch], likewise below
+  std::vector<double> backward_input;
+  std::vector<double> backward_weight;
+  std::vector<double> activation;  // bytes, not time
+};
+
+// Durations of F(stage a) fused with B(stage b). A pair without an entry costs the default, and
+// without a default the sum of its parts.
+class PairCosts {
+ public:
+  void set_default(Time cost) { default_ = cost; }
+  void set(Stage forward, Stage backward, Time cost) { table_[key(forward, backward)] = cost; }
+  [[nodiscard]] bool empty() const { return default_.count() < 0 && table_.empty(); }
+  // The cost given for this pair, or -1ns where its parts count.
+  [[nodiscard]] Time find(Stage forward, Stage backward) const;
+  // The largest cost given, 0ns if none is. O(entries).
+  [[nodiscard]] Time largest() const;
+
+ private:
+  static std::uint32_t key(Stage forward, Stage backward) {
+    return static_cast<std::uint32_t>(forward) << 16U | static_cast<std::uint32_t>(backward);
+  }
+  Time default_{-1};
+  std::unordered_map<std::uint32_t, Time> table_;
+};
+
+// The duration of every op and pair.
+class Costs {
+ public:
+  Costs() = default;
+  explicit Costs(std::vector<StageCost> stages, MicrobatchFactors factors = {},
+                 PairCosts pairs = {})
+      : stages_(std::move(stages)), factors_(std::move(factors)), pairs_(std::move(pairs)) {}
+
+  [[nodiscard]] const std::vector<StageCost>& stages() const { return stages_; }
+  [[nodiscard]] const MicrobatchFactors& factors() const { return factors_; }
+  [[nodiscard]] const PairCosts& pairs() const { return pairs_; }
+  // Do all microbatches cost the same?
+  [[nodiscard]] bool uniform() const { return factors_.forward.empty(); }
+
+  // Duration of one compute op, rounded to whole nanoseconds after its factor. O(1).
+  [[nodiscard]] Time duration(const Op& op) const;
+  // Duration of F fused with a backward: the pair's own cost, in proportion to the factors of its
+  // parts, or the sum of the parts. A pair of an F with an I alone costs the sum.
+  [[nodiscard]] Time duration(const Op& forward, const Op& backward) const;
+
+ private:
+  std::vector<StageCost> stages_;
+  MicrobatchFactors factors_;
+  PairCosts pairs_;
+};
+
+}  // namespace counterflow

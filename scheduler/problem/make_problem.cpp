@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "scheduler/problem/config.h"
+
+namespace counterflow {
+namespace {
+
+std::size_t index(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+[[noreturn]] void fail(const SourceLocation& where, std::string_view key,
+                       std::string_view message) {
+  throw InputError(where, fmt::format("{}: {}", key, message));
+}
+
+// One entry for each of `count` stages or ranks (`unit`).
+template <typename T>
+std::vector<T> expand(const PerItem<T>& item, int count, std::string_view unit) {
+  if (!item.is_list) return std::vector<T>(index(count), item.values.front());
+  if (item.values.size() != index(count)) {
+    fail(item.where, item.key,
+         fmt::format("a list of {} for {} {}; give {} entries, or one number for all",
+                     item.values.size(), count, unit, count));
+  }
+  return item.values;
+}
+
+template <typename T>
+std::vector<T> expand(const std::optional<PerItem<T>>& item, int count, std::string_view unit) {
+  return item ? expand(*item, count, unit) : std::vector<T>(index(count));
+}
+
+void check_stage(int stage, int stages, const SourceLocation& where, std::string_view key) {
+  if (stage < stages) return;
+  fail(where, key,
+       fmt::format("there is no stage {}; name one of the {} stages, 0 to {}", stage, stages,
+                   stages - 1));
+}
+
+StageGraph make_graph(const Config& config, int stages) {
+  if (!config.graph) return StageGraph::chain(stages);
+  const SourceLocation& where = config.graph->where;
+  std::vector<bool> connected(index(stages), stages == 1);
+  for (const auto& [from, to] : config.graph->value) {
+    check_stage(to, stages, where, "stages.graph");  // the higher end
+    connected[index(from)] = connected[index(to)] = true;
+  }
+  const auto lone = std::find(connected.begin(), connected.end(), false);
+  if (lone != connected.end()) {
+    fail(where, "stages.graph",
+         fmt::format("stage {} is on no edge; connect each of the {} stages",
+                     lone - connected.begin(), stages));
+  }
+  return {stages, config.graph->value};
+}
+
+std::vector<std::uint8_t> make_frozen(const Config& config, int stages) {
+  std::vector<std::uint8_t> frozen(index(stages), 0);
+  if (!config.frozen) return frozen;
+  for (const int stage : config.frozen->value) {
+    check_stage(stage, stages, config.frozen->where, "stages.frozen");
+    frozen[index(stage)] = 1;
+  }
+  return frozen;
+}
+
+// The costs of the backward, which a schedule without one need not name.
+std::vector<Time> backward_cost(const Config& config, const std::optional<PerItem<Time>>& cost,
+                                std::string_view key, const Problem& problem) {
+  if (!cost && !problem.forward_only) {
+    fail(config.stages_where, key,
+         fmt::format("missing; the schedule {} has a backward, so give its cost, or use schedule: "
+                     "forward-only",
+                     config.schedule.value));
+  }
+  return expand(cost, problem.stages(), "stages");
+}
+
+// Work a stage does not need costs nothing, so that a full backward of a frozen stage is its I.
+std::vector<StageCost> stage_costs(const Config& config, const Problem& problem) {
+  const int stages = problem.stages();
+  const auto forward = expand(config.forward, stages, "stages");
+  const auto input = backward_cost(config, config.backward_input, "stages.backward_input", problem);
+  const auto weight =
+      backward_cost(config, config.backward_weight, "stages.backward_weight", problem);
+  std::vector<StageCost> costs(index(stages));
+  std::vector<bool> needs_input(index(stages));
+  for (int s = 0; s < stages; ++s) {
+    const bool needs_weight = problem.needs_backward_weight(s);
+    const auto feeders = problem.graph.predecessors(s);
+    needs_input[index(s)] =
+        needs_weight || std::any_of(feeders.begin(), feeders.end(),
+                                    [&](Stage feeder) { return needs_input[index(feeder)]; });
+    costs[index(s)].forward = forward[index(s)];
+    if (needs_input[index(s)]) costs[index(s)].backward_input = input[index(s)];
+    if (needs_weight) costs[index(s)].backward_weight = weight[index(s)];
+  }
+  return costs;
+}
+
+PairCosts pair_costs(const Config& config, int stages) {
+  for (const auto& [forward, backward] : config.overlapped_stages) {
+    check_stage(forward.value, stages, forward.where, "stages.overlapped");
+    check_stage(backward.value, stages, backward.where, "stages.overlapped");
+  }
+  return config.overlapped.value;
+}
+
+std::vector<StageMemory> stage_memory(const Config& config, int stages) {
+  const auto activation = expand(config.activation, stages, "stages");
+  const auto kept =
+      config.weight_activation ? expand(*config.weight_activation, stages, "stages") : activation;
+  std::vector<StageMemory> memory(index(stages));
+  for (int s = 0; s < stages; ++s) {
+    if (kept[index(s)] > activation[index(s)]) {
+      fail(config.weight_activation->where, "stages.weight_activation",
+           fmt::format("{}B of stage {} is more than its activation of {}B, of which it is a part; "
+                       "lower it",
+                       kept[index(s)].value, s, activation[index(s)].value));
+    }
+    memory[index(s)] = {activation[index(s)], kept[index(s)]};
+  }
+  return memory;
+}
+
+MemoryLimits memory_limits(const Config& config, int ranks) {
+  MemoryLimits limits;
+  if (config.memory_limit) limits.bytes = expand(*config.memory_limit, ranks, "ranks");
+  if (config.activation_limit)
+    limits.activations = expand(*config.activation_limit, ranks, "ranks");
+  limits.static_memory = expand(config.static_memory, ranks, "ranks");
+  return limits;
+}
+
+// ---- sums stay in range ---------------------------------------------------------------------
+
+void check_size(const Config& config, int stages) {
+  if (stages > kMaxStages) {
+    fail(config.ranks.where, "pipeline.ranks",
+         fmt::format("{} ranks have {} stages; at most {} are possible, so lower it",
+                     config.ranks.value, stages, kMaxStages));
+  }
+  const std::int64_t total = std::int64_t{stages} * config.microbatches.value;
+  if (total > kMaxStageMicrobatches) {
+    fail(config.microbatches.where, "pipeline.microbatches",
+         fmt::format("{} microbatches on {} stages are {} forwards; at most {} are possible, so "
+                     "lower one of them",
+                     config.microbatches.value, stages, total, kMaxStageMicrobatches));
+  }
+}
+
+// How often the cost of a stage counts in the whole run.
+double total_factor(const std::vector<double>& factors, int microbatches) {
+  return std::accumulate(factors.begin(), factors.end(), factors.empty() ? microbatches : 0.0);
+}
+
+double largest_factor(const MicrobatchFactors& factors) {
+  double largest = 1;
+  for (const auto* kind : {&factors.forward, &factors.backward_input, &factors.backward_weight}) {
+    for (const double factor : *kind) largest = std::max(largest, factor);
+  }
+  return largest;
+}
+
+double count(Time time) {
+  return static_cast<double>(time.count());
+}
+
+// Nanoseconds of every op, every pair and every message both ways, one after the other.
+double total_time(const Problem& problem) {
+  const MicrobatchFactors& factors = problem.costs.factors();
+  const double forward = total_factor(factors.forward, problem.microbatches);
+  const double input = total_factor(factors.backward_input, problem.microbatches);
+  const double weight = total_factor(factors.backward_weight, problem.microbatches);
+  const double pair = count(problem.costs.pairs().largest()) * largest_factor(factors);
+  const double latency = count(problem.links.longest_latency());
+  double total = pair * problem.microbatches * problem.stages();
+  for (Stage s = 0; s < problem.stages(); ++s) {
+    const StageCost& cost = problem.costs.stages()[index(s)];
+    const double hop = latency + count(problem.links.occupancy(problem.message[index(s)]));
+    const auto messages = 2.0 * static_cast<double>(problem.graph.successors(s).size());
+    total += forward * count(cost.forward) + input * count(cost.backward_input) +
+             weight * count(cost.backward_weight) + messages * problem.microbatches * hop;
+  }
+  return total;
+}
+
+// Bytes of every activation and every message of the run, beside the largest static memory.
+double total_bytes(const Problem& problem) {
+  const double activations = total_factor(problem.costs.factors().activation, problem.microbatches);
+  double total = 0;
+  for (const Bytes fixed : problem.limits.static_memory) {
+    total = std::max(total, static_cast<double>(fixed.value));
+  }
+  for (Stage s = 0; s < problem.stages(); ++s) {
+    const auto messages = 2.0 * static_cast<double>(problem.graph.successors(s).size());
+    total += activations * static_cast<double>(problem.memory[index(s)].activation.value) +
+             messages * problem.microbatches * static_cast<double>(problem.message[index(s)].value);
+  }
+  return total;
+}
+
+void check_totals(const Config& config, const Problem& problem) {
+  constexpr auto kLimit = static_cast<double>(kMaxTotal);
+  if (total_time(problem) >= kLimit) {
+    fail(config.stages_where, "stages",
+         "the durations of the whole run sum to 2^62 ns (146 years) or more; check their units");
+  }
+  if (total_bytes(problem) >= kLimit) {
+    fail(config.stages_where, "stages",
+         "the sizes of the whole run sum to 2^62 bytes (4 EiB) or more; check their units");
+  }
+}
+
+}  // namespace
+
+Problem make_problem(const Config& config, const PipelineShape& shape) {
+  const int stages = shape.placement.stages();
+  const int ranks = shape.placement.ranks();
+  check_size(config, stages);
+  Problem problem;
+  problem.placement = shape.placement;
+  problem.graph = make_graph(config, stages);
+  problem.microbatches = config.microbatches.value;
+  problem.split_backward = config.split_backward;
+  problem.forward_only = shape.forward_only;
+  problem.group_size = config.group_size ? config.group_size->value : 0;
+  problem.frozen = make_frozen(config, stages);
+  problem.costs = Costs(stage_costs(config, problem), config.factors, pair_costs(config, stages));
+  problem.memory = stage_memory(config, stages);
+  problem.links = config.links;
+  problem.message = expand(config.message, stages, "stages");
+  problem.limits = memory_limits(config, ranks);
+  check_totals(config, problem);
+  return problem;
+}
+
+}  // namespace counterflow

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/ir/op.h"
+#include "scheduler/ir/placement.h"
+#include "scheduler/ir/schedule.h"
+#include "scheduler/ir/stage_graph.h"
+#include "scheduler/ir/units.h"
+#include "scheduler/problem/costs.h"
+#include "scheduler/problem/links.h"
+
+namespace counterflow {
+
+// How the backward of a stage is cut. `automatic`: as the schedule family says.
+enum class SplitBackward : std::uint8_t { automatic, split, full };
+
+// What a stage-microbatch occupies from the begin of its F; `kept_for_weight` of it stays until the
+// end of W, the rest until the end of I.
+struct StageMemory {
+  Bytes activation;
+  Bytes kept_for_weight;
+};
+
+struct MemoryLimits {
+  // One entry a rank; empty: no limit.
+  std::vector<Bytes> bytes;
+  std::vector<std::int64_t> activations;  // counted like peak_activations
+  std::vector<Bytes> static_memory;       // one entry a rank; weights, gradients, optimizer state
+};
+
+// Everything a schedule is made for, checked: who feeds whom, where stages live, what each op costs
+// and occupies, what the links and the memory allow. All entries are complete: lists have one entry
+// a stage, a rank or a microbatch, as named.
+struct Problem {
+  Placement placement;
+  StageGraph graph;
+  int microbatches = 0;
+  SplitBackward split_backward = SplitBackward::automatic;
+  bool forward_only = false;
+  int group_size = 0;  // interleaved families; 0: the family's default
+  Costs costs;
+  std::vector<StageMemory> memory;   // [stage]
+  std::vector<std::uint8_t> frozen;  // [stage] 1: no weight gradient
+  Links links;
+  std::vector<Bytes>
+      message;  // [stage] size of the output of F (and of the gradient that comes back)
+  MemoryLimits limits;
+
+  [[nodiscard]] int ranks() const { return placement.ranks(); }
+  [[nodiscard]] int stages() const { return placement.stages(); }
+
+  // The copy of the stages a microbatch flows through: with a bidirectional placement microbatches
+  // 0..ceil(m/2)-1 take replica 0 and the rest replica 1.
+  [[nodiscard]] int replica_of(Microbatch microbatch) const {
+    return placement.replicas() == 2 && microbatch >= (microbatches + 1) / 2 ? 1 : 0;
+  }
+  // Does the stage compute weight gradients (not frozen, not forward-only)?
+  [[nodiscard]] bool needs_backward_weight(Stage stage) const {
+    return !forward_only && frozen[static_cast<std::size_t>(stage)] == 0;
+  }
+  // Does a gradient flow back through the stage: is it, or anything it is fed by, trainable? O(S)
+  // for a graph with frozen stages, O(1) else.
+  [[nodiscard]] bool needs_backward_input(Stage stage) const;
+
+  // Duration of one slot: of its op, or of the fused pair. O(1) (pairs: one hash look-up).
+  [[nodiscard]] Time duration(const Slot& slot) const;
+
+  // Bytes allocated when this op begins and freed when it ends.
+  [[nodiscard]] Bytes allocated(const Op& op) const;
+  [[nodiscard]] Bytes freed(const Op& op) const;
+};
+
+}  // namespace counterflow
