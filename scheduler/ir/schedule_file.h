@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/ir/op.h"
+#include "scheduler/ir/program.h"
+#include "scheduler/ir/schedule.h"
+
+// The text form of schedules: PyTorch's CSV grammar, one row a rank, one cell an action, an empty
+// cell is no action. Extensions: `~` before an op for replica 1, `[a;b;c]` for transfers issued as
+// one group.
+namespace counterflow {
+
+// One cell.
+struct Action {
+  enum class Form : std::uint8_t { op, pair, group };
+  Form form = Form::op;
+  Op op;                  // the op; of a pair the forward
+  Op paired;              // of a pair: the backward
+  std::vector<Op> group;  // of a group: the transfers, in order
+};
+
+// A schedule as a file holds it, with or without communication and stage actions.
+struct ScheduleFile {
+  std::string name;                       // for messages: the path it came from
+  std::vector<std::vector<Action>> rows;  // [rank][position], empty cells left out
+  bool has_communication = false;         // any transfer, alone or in a group
+
+  // The compute alone, in order.
+  [[nodiscard]] Schedule compute() const;
+};
+
+// "0F3", "~2B1", "1SEND_F2", "0UNSHARD": what parse_schedule reads back.
+[[nodiscard]] std::string to_string(const Op& op);
+// "0F3" or "(0F7;7B3)OVERLAP_F_B".
+[[nodiscard]] std::string to_string(const Slot& slot);
+// Appends instead of returning, for long files.
+void append_text(std::string& out, const Op& op);
+void append_text(std::string& out, const Slot& slot);
+
+// Reads a schedule file, strictly: trailing junk, an unknown action, a missing microbatch number or
+// an overlong number is an InputError with file, row (= line) and column (= cell, counted from 1).
+// The letter B is resolved for each (stage, replica, microbatch): beside a W it is the input
+// gradient, alone the full backward; BW is always the full backward; both ways for the same
+// microbatch of a stage is an error. Blank lines at the end are no ranks; a blank line elsewhere,
+// or one with an empty cell ("" or a comma alone), is a rank without actions. O(length), but for
+// sorting the gradient work.
+[[nodiscard]] ScheduleFile parse_schedule(std::string_view text, const std::string& name);
+
+// One row a rank, compute only. PyTorch's _load_csv reads it, unless the schedule has two replicas.
+[[nodiscard]] std::string to_csv(const Schedule& schedule);
+// One row a rank, in issue order, with communication; each transfer group of several in brackets.
+[[nodiscard]] std::string to_csv(const Program& program);
+
+}  // namespace counterflow
