@@ -1,0 +1,140 @@
+#include "scheduler/graph/matching.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "scheduler/graph/channels.h"
+#include "scheduler/ir/schedule_file.h"
+#include "scheduler/verify/rules.h"
+
+namespace counterflow::rules {
+namespace {
+
+std::string text(const Payload& payload) {
+  return fmt::format("the {} of microbatch {} from stage {} to stage {}", name(payload.kind),
+                     payload.microbatch, payload.from, payload.to);
+}
+
+// Counts the sends and receives of every message the stage graph asks for.
+class MessageCensus {
+ public:
+  MessageCensus(const Problem& problem, const Channels& channels)
+      : problem_(problem),
+        channels_(channels),
+        sends_(channels.size() * static_cast<std::size_t>(problem.microbatches)),
+        receives_(sends_.size()) {}
+
+  // Counts a transfer; returns what is wrong with it, empty if nothing.
+  std::string count(Rank rank, const Transfer& transfer) {
+    const auto id = channels_.find(transfer.payload);
+    if (!id) {
+      return fmt::format("stage {} has no {} to exchange with another stage here",
+                         transfer.is_send ? transfer.payload.from : transfer.payload.to,
+                         name(transfer.payload.kind));
+    }
+    const Channels::Channel& channel = channels_[*id];
+    if (!channel.crosses_ranks()) {
+      return fmt::format("stages {} and {} share rank {}; nothing is sent between them",
+                         channel.from, channel.to, rank);
+    }
+    std::uint8_t& seen =
+        (transfer.is_send ? sends_ : receives_)[cell(*id, transfer.payload.microbatch)];
+    if (seen > 0) return "stands in the program more than once";
+    ++seen;
+    return "";
+  }
+
+  // Messages that nobody sends or nobody receives.
+  void report_missing(Diagnostics& out) const {
+    for (Channels::Id id = 0; id < channels_.size(); ++id) {
+      const Channels::Channel& channel = channels_[id];
+      if (!channel.crosses_ranks()) continue;
+      if (problem_.forward_only && channel.kind == PayloadKind::gradient) continue;
+      for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
+        if (problem_.replica_of(mb) != channel.replica) continue;
+        const bool sent = sends_[cell(id, mb)] > 0;
+        const bool received = receives_[cell(id, mb)] > 0;
+        if (!sent) report(channel, mb, true, received, out);
+        if (!received) report(channel, mb, false, sent, out);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t cell(Channels::Id id, Microbatch microbatch) const {
+    return id * static_cast<std::size_t>(problem_.microbatches) +
+           static_cast<std::size_t>(microbatch);
+  }
+
+  static void report(const Channels::Channel& channel, Microbatch microbatch, bool send,
+                     bool other_end, Diagnostics& out) {
+    const bool forward = channel.kind == PayloadKind::activation;
+    const auto op = [&](bool of_send) -> Op {
+      OpKind kind = of_send ? OpKind::send_backward : OpKind::receive_backward;
+      if (forward) kind = of_send ? OpKind::send_forward : OpKind::receive_forward;
+      return {kind, channel.replica,
+              static_cast<std::uint16_t>(of_send ? channel.from : channel.to), microbatch};
+    };
+    const Op missing = op(send);
+    const Op present = op(!send);
+    const Rank here = send ? channel.source : channel.destination;
+    const Rank there = send ? channel.destination : channel.source;
+    std::string message =
+        other_end ? fmt::format("is missing: rank {} {} has no {}", there, to_string(present),
+                                send ? "sender" : "receiver")
+                  : fmt::format("is missing, and so is {} on rank {}", to_string(present), there);
+    out.push_back({.rule = "matching",
+                   .rank = here,
+                   .index = std::nullopt,
+                   .op = missing,
+                   .message = std::move(message)});
+  }
+
+  const Problem& problem_;
+  const Channels& channels_;
+  std::vector<std::uint8_t> sends_, receives_;  // [channel][microbatch]
+};
+
+// The two ends that meet must mean the same message.
+std::string mismatch(const Program& program, const Transfer& send, const Matching::End& end) {
+  if (!end.exists()) return "";  // the census names what is missing
+  const Transfer& receive = program.ranks[end.rank].transfers[end.transfer];
+  if (send.payload != receive.payload) {
+    return fmt::format("sends {}, but the receive it meets on rank {} expects {}",
+                       text(send.payload), end.rank, text(receive.payload));
+  }
+  if (send.size != receive.size || send.type != receive.type) {
+    return fmt::format("sends {} bytes of {}, but rank {} expects {} of {}", send.size.value,
+                       name(send.type), end.rank, receive.size.value, name(receive.type));
+  }
+  return "";
+}
+
+}  // namespace
+
+void matching(const Problem& problem, const Program& program, Diagnostics& out) {
+  const Channels channels(problem);
+  MessageCensus census(problem, channels);
+  const Matching meets(program);
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    const RankProgram& list = program.ranks[rank];
+    for (std::uint32_t t = 0; t < list.transfers.size(); ++t) {
+      const Transfer& transfer = list.transfers[t];
+      std::string message = census.count(static_cast<Rank>(rank), transfer);
+      if (message.empty() && transfer.is_send) {
+        message = mismatch(program, transfer, meets.partner(rank, t));
+      }
+      if (message.empty()) continue;
+      const std::uint32_t index = meets.instruction(rank, t);
+      out.push_back({.rule = "matching",
+                     .rank = static_cast<Rank>(rank),
+                     .index = index,
+                     .op = list.instructions[index].op,
+                     .message = std::move(message)});
+    }
+  }
+  census.report_missing(out);
+}
+
+}  // namespace counterflow::rules

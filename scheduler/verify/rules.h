@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+
+#include "scheduler/ir/diagnostic.h"
+#include "scheduler/ir/execution_model.h"
+#include "scheduler/ir/program.h"
+#include "scheduler/ir/schedule.h"
+#include "scheduler/ir/schedule_file.h"
+#include "scheduler/problem/problem.h"
+
+// The rules, one file each. Each appends what it finds to `out`. Rules of a schedule but `range`
+// rely on ops that are in range.
+namespace counterflow::rules {
+
+// One row a rank; every op of a stage, replica and microbatch the problem has, on the rank that
+// holds the stage.
+void range(const Problem& problem, const Schedule& schedule, Diagnostics& out);
+void range(const Problem& problem, const ScheduleFile& file, Diagnostics& out);
+
+// Each required op exactly once, none that is not required.
+void complete(const Problem& problem, const Schedule& schedule, Diagnostics& out);
+
+// On its rank, F of a stage and microbatch stands before its backward, I before W.
+void order(const Problem& problem, const Schedule& schedule, Diagnostics& out);
+
+// No cycle across ranks.
+void acyclic(const Problem& problem, const Schedule& schedule, Diagnostics& out);
+
+// What each rank holds stays within its limits. The order alone decides: a rank allocates when an
+// op begins and frees when it ends, so no times are needed.
+void memory(const Problem& problem, const Schedule& schedule, Diagnostics& out);
+
+// Every message the stage graph asks for between ranks is sent once and received once, and the two
+// ends that meet mean the same.
+void matching(const Problem& problem, const Program& program, Diagnostics& out);
+
+// Nothing waits for an event that is recorded later in its rank's issue order.
+void events(const Program& program, Diagnostics& out);
+
+// Does the program complete for every timing under these semantics? One cycle if not. A blocked
+// transfer stalls its stream.
+[[nodiscard]] bool completes(const Program& program, Semantics semantics);
+void deadlock(const Program& program, Semantics semantics, Diagnostics& out);
+
+}  // namespace counterflow::rules
