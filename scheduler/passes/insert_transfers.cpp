@@ -30,6 +30,26 @@ struct PlacedTransfer {
   [[nodiscard]] auto place() const { return std::tie(at, source, producer, output); }
 };
 
+// Sorts what is a row of ascending runs: one for each rank that sends to this one, and its own.
+// O(n log runs).
+void merge_ascending_runs(std::vector<PlacedTransfer>& ends) {
+  const auto before = [](const auto& a, const auto& b) { return a.place() < b.place(); };
+  std::vector<std::ptrdiff_t> bounds{0};
+  for (auto at = ends.begin(); at != ends.end(); bounds.push_back(at - ends.begin())) {
+    at = std::is_sorted_until(at, ends.end(), before);
+  }
+  while (bounds.size() > 2) {
+    std::vector<std::ptrdiff_t> merged{0};
+    for (std::size_t k = 2; k < bounds.size(); k += 2) {
+      std::inplace_merge(ends.begin() + bounds[k - 2], ends.begin() + bounds[k - 1],
+                         ends.begin() + bounds[k], before);
+      merged.push_back(bounds[k]);
+    }
+    if (bounds.size() % 2 == 0) merged.push_back(bounds.back());
+    bounds = std::move(merged);
+  }
+}
+
 Schedule compute_of(const Program& program) {
   Schedule schedule;
   schedule.ranks.resize(program.ranks.size());
@@ -55,10 +75,7 @@ class TransferPlacer {
     }
     count_ends();
     for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) place_outputs(rank);
-    for (auto& ends : ends_) {
-      std::sort(ends.begin(), ends.end(),
-                [](const auto& a, const auto& b) { return a.place() < b.place(); });
-    }
+    for (auto& ends : ends_) merge_ascending_runs(ends);
   }
 
   // The rank's list with its transfers in place.

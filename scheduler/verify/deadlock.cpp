@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "scheduler/graph/digraph.h"
@@ -160,14 +161,17 @@ bool completes(const Program& program, Semantics semantics) {
 
 void deadlock(const Program& program, Semantics semantics, Diagnostics& out) {
   const WaitGraph graph(program, semantics);
-  const std::vector<CycleStep> cycle = find_cycle(graph.graph());
+  std::vector<CycleStep> cycle = find_cycle(graph.graph());
   if (cycle.empty()) return;
-  const auto stuck = std::ranges::find_if(cycle, [&](const CycleStep& step) {
+  // Told from the transfer of the lowest rank on, so that the same cycle always reads the same.
+  const auto rotation = [&](const CycleStep& step) {
     const auto place = graph.place(step.vertex);
-    return place.is_end &&
-           program.ranks[place.rank].instructions[place.index].kind == InstructionKind::transfer;
-  });
-  const auto place = graph.place((stuck == cycle.end() ? cycle.begin() : stuck)->vertex);
+    const bool stuck = place.is_end && program.ranks[place.rank].instructions[place.index].kind ==
+                                           InstructionKind::transfer;
+    return std::tuple(!stuck, place.rank, place.index);
+  };
+  std::ranges::rotate(cycle, std::ranges::min_element(cycle, {}, rotation));
+  const auto place = graph.place(cycle.front().vertex);
   out.push_back({.rule = "deadlock",
                  .rank = static_cast<Rank>(place.rank),
                  .index = place.index,
