@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "scheduler/graph/recordings.h"
+
 namespace counterflow::sim {
 
 Engine::Engine(const Program& program, const Links& links, const ExecutionModel& execution)
@@ -32,26 +34,22 @@ void Engine::number_instructions() {
 }
 
 void Engine::link_events() {
-  std::uint32_t events = 0;
   std::size_t waits = 0;
-  for (const RankProgram& rank : program_.ranks) {
-    event_bases_.push_back(events);
-    events += rank.events;
-    waits += rank.waits.size();
-  }
-  first_waiter_.assign(events, kNone);
-  next_waiter_.reserve(waits);
-  waiter_.reserve(waits);
+  for (const RankProgram& rank : program_.ranks) waits += rank.waits.size();
+  first_waiter_.assign(states_.size(), kNone);
+  waiters_.reserve(waits);
   for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
     const RankProgram& list = program_.ranks[rank];
+    const Recordings recordings(list);
     for (std::size_t i = 0; i < list.instructions.size(); ++i) {
       const auto index = static_cast<Index>(bases_[rank] + i);
       for (const EventWait& wait : list.waits_of(list.instructions[i])) {
-        std::uint32_t& first = first_waiter_[event_bases_[rank] + wait.event];
-        next_waiter_.push_back(first);
-        first = static_cast<std::uint32_t>(waiter_.size());
-        waiter_.push_back(index);
         ++states_[index].pending;
+        const std::uint32_t recorder = recordings.recorder(wait);
+        if (recorder == kNone) continue;  // it waits for ever
+        std::uint32_t& first = first_waiter_[bases_[rank] + recorder];
+        waiters_.push_back({index, first});
+        first = static_cast<std::uint32_t>(waiters_.size() - 1);
       }
     }
   }
@@ -239,10 +237,8 @@ void Engine::finish(Index index, std::int64_t at) {
   }
   satisfy_next(next_on_communicator_, index, at);
   if (execution_.launch_order == LaunchOrder::serial) satisfy_next(next_launch_, index, at);
-  if (what.records == kNone) return;
-  for (std::uint32_t entry = first_waiter_[event_bases_[rank] + what.records]; entry != kNone;
-       entry = next_waiter_[entry]) {
-    satisfy(waiter_[entry], at);
+  for (std::uint32_t entry = first_waiter_[index]; entry != kNone; entry = waiters_[entry].next) {
+    satisfy(waiters_[entry].index, at);
   }
 }
 

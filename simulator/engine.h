@@ -83,9 +83,13 @@ class Engine {
   std::vector<State> states_;
   // Successors, kNone where there is none; empty where the execution model has no such rule.
   std::vector<Index> next_on_stream_, next_on_communicator_, next_launch_, next_in_queue_;
-  // Waiters of an event: [rank base of events + event] first entry, then linked.
-  std::vector<std::uint32_t> event_bases_, first_waiter_, next_waiter_;
-  std::vector<Index> waiter_;
+  // Who waits for the event an instruction records: [index] first entry of a linked list.
+  struct Waiter {
+    Index index = 0;
+    std::uint32_t next = kNone;
+  };
+  std::vector<std::uint32_t> first_waiter_;
+  std::vector<Waiter> waiters_;
   std::vector<std::vector<TransferState>> transfers_;          // [rank][transfer]
   std::vector<std::uint32_t> ends_left_;                       // [index] transfers not ended yet
   std::unordered_map<std::uint64_t, std::int64_t> link_free_;  // [source, destination]

@@ -181,12 +181,16 @@ void Evaluator::run(const Schedule& schedule, Evaluation* record) {
   for (const RankState& state : states_) last_end_ = std::max(last_end_, state.clock);
 }
 
-Time Evaluator::makespan(const Schedule& schedule) {
-  run<false>(schedule, nullptr);
+Time Evaluator::outcome(const Schedule& schedule) const {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     if (states_[rank].position != schedule.ranks[rank].size()) return Time(kNever);
   }
   return schedule.size() == 0 ? Time{0} : Time(last_end_ - first_begin_);
+}
+
+Time Evaluator::makespan(const Schedule& schedule) {
+  run<false>(schedule, nullptr);
+  return outcome(schedule);
 }
 
 Evaluation Evaluator::evaluate(const Schedule& schedule) {
@@ -196,11 +200,8 @@ Evaluation Evaluator::evaluate(const Schedule& schedule) {
     result.begins[rank].assign(schedule.ranks[rank].size(), Time(kNever));
   }
   run<true>(schedule, &result);
-  result.complete = true;
-  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    result.complete &= states_[rank].position == schedule.ranks[rank].size();
-  }
-  if (schedule.size() > 0) result.makespan = Time(last_end_ - first_begin_);
+  result.makespan = outcome(schedule);
+  result.complete = result.makespan.count() != kNever;
   return result;
 }
 

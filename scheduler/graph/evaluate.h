@@ -12,7 +12,7 @@ namespace counterflow {
 // What an order costs: every slot as early as its inputs and its rank allow.
 struct Evaluation {
   bool complete = false;  // false: the order deadlocks or misses an op that something waits for
-  Time makespan{0};       // last end minus first start, over all ranks
+  Time makespan{-1};      // last end minus first start, over all ranks; -1ns if not complete
   std::vector<std::vector<Time>> begins;  // of each slot [rank][position]; -1ns: never ran
 };
 
@@ -65,6 +65,8 @@ class Evaluator {
   void run(const Schedule& schedule, Evaluation* record);
   template <bool kRecord>
   void advance(const Schedule& schedule, std::uint32_t rank, Evaluation* record);
+  // The makespan of what has run, -1ns if some slot has not.
+  [[nodiscard]] Time outcome(const Schedule& schedule) const;
   // Latest input of an op, or -1 after noting what the rank is blocked on.
   [[nodiscard]] std::int64_t inputs_ready(const Op& op, RankState& state) const;
   [[nodiscard]] std::int64_t duration(const Slot& slot) const;

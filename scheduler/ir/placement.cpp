@@ -63,7 +63,7 @@ std::optional<PlacementKind> placement_kind(std::string_view text) {
 Placement::Placement(PlacementKind kind, int ranks, int chunks)
     : kind_(kind), ranks_(ranks), stages_(ranks * chunks) {
   check_chunks(kind, ranks, chunks);
-  rank_of_.reserve(static_cast<std::size_t>(replicas() * stages_));
+  rank_of_.reserve(static_cast<std::size_t>(replicas()) * static_cast<std::size_t>(stages_));
   for (Stage stage = 0; stage < stages_; ++stage) {
     const bool zig = kind == PlacementKind::v || kind == PlacementKind::wave;
     rank_of_.push_back(zig ? zig_zag(stage, ranks) : stage % ranks);
@@ -94,8 +94,7 @@ void Placement::index_chunks() {
   for (Stage stage = 0; stage < stages_; ++stage) {
     for (int replica = 0; replica < replicas(); ++replica) {
       auto& chunks = chunks_[static_cast<std::size_t>(rank_of(stage, replica))];
-      chunk_index_[static_cast<std::size_t>(replica * stages_ + stage)] =
-          static_cast<int>(chunks.size());
+      chunk_index_[index(stage, replica)] = static_cast<int>(chunks.size());
       chunks.push_back({stage, static_cast<std::uint8_t>(replica)});
     }
   }

@@ -42,7 +42,7 @@ class Placement {
   [[nodiscard]] int stages() const { return stages_; }
   [[nodiscard]] int replicas() const { return kind_ == PlacementKind::bidirectional ? 2 : 1; }
   [[nodiscard]] Rank rank_of(Stage stage, int replica = 0) const {
-    return rank_of_[static_cast<std::size_t>(replica * stages_ + stage)];
+    return rank_of_[index(stage, replica)];
   }
   // The stage copies a rank holds, in chunk order: ascending stage, replica 0 first.
   [[nodiscard]] std::span<const Chunk> chunks_of(Rank rank) const {
@@ -50,11 +50,15 @@ class Placement {
   }
   // The position of a stage copy among its rank's chunks.
   [[nodiscard]] int chunk_index(Stage stage, int replica = 0) const {
-    return chunk_index_[static_cast<std::size_t>(replica * stages_ + stage)];
+    return chunk_index_[index(stage, replica)];
   }
 
  private:
   void index_chunks();
+  [[nodiscard]] std::size_t index(Stage stage, int replica) const {
+    return static_cast<std::size_t>(replica) * static_cast<std::size_t>(stages_) +
+           static_cast<std::size_t>(stage);
+  }
 
   PlacementKind kind_ = PlacementKind::list;
   int ranks_ = 0;

@@ -7,6 +7,7 @@
 
 #include "scheduler/graph/digraph.h"
 #include "scheduler/graph/matching.h"
+#include "scheduler/graph/recordings.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -63,10 +64,7 @@ class WaitGraph {
 
   void add_rank(std::size_t rank, DigraphBuilder& builder) {
     const RankProgram& list = program_.ranks[rank];
-    std::vector<std::uint32_t> recorder(list.events, kNone);
-    for (std::uint32_t i = 0; i < list.instructions.size(); ++i) {
-      if (list.instructions[i].records != kNone) recorder[list.instructions[i].records] = i;
-    }
+    const Recordings recordings(list);
     std::vector<std::uint32_t> last(list.streams.size(), kNone);
     for (std::uint32_t i = 0; i < list.instructions.size(); ++i) {
       const Instruction& instruction = list.instructions[i];
@@ -79,7 +77,7 @@ class WaitGraph {
       }
       before = i;
       for (const EventWait& wait : list.waits_of(instruction)) {
-        const std::uint32_t source = recorder[wait.event];
+        const std::uint32_t source = recordings.recorder(wait);
         if (source != kNone) builder.add(end_of(rank, source), begin_of(rank, i), Reason::event);
       }
       add_peers(rank, i, builder);

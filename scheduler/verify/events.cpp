@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <vector>
-
+#include "scheduler/graph/recordings.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -10,14 +9,11 @@ namespace counterflow::rules {
 void events(const Program& program, Diagnostics& out) {
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const RankProgram& list = program.ranks[rank];
-    std::vector<std::uint32_t> recorder(list.events, kNone);
-    for (std::uint32_t i = 0; i < list.instructions.size(); ++i) {
-      if (list.instructions[i].records != kNone) recorder[list.instructions[i].records] = i;
-    }
+    const Recordings recordings(list);
     for (std::uint32_t i = 0; i < list.instructions.size(); ++i) {
       const Instruction& instruction = list.instructions[i];
       for (const EventWait& wait : list.waits_of(instruction)) {
-        const std::uint32_t source = recorder[wait.event];
+        const std::uint32_t source = recordings.recorder(wait);
         if (source != kNone && source < i) continue;
         out.push_back({.rule = "order",
                        .rank = static_cast<Rank>(rank),

@@ -34,6 +34,13 @@ Peak peak_of(const std::vector<Slot>& order, std::int64_t initially, std::int64_
   return peak;
 }
 
+// Exact, and readable where it is large.
+std::string size_text(std::int64_t bytes) {
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  if (bytes < (std::int64_t{1} << 20U)) return fmt::format("{} B", bytes);
+  return fmt::format("{} B ({:.3f} GiB)", bytes, static_cast<double>(bytes) / kGiB);
+}
+
 void report(const Schedule& schedule, std::size_t rank, const Peak& peak, std::string message,
             Diagnostics& out) {
   const std::size_t index = *peak.first_excess;
@@ -54,8 +61,9 @@ void check_bytes(const Problem& problem, const Schedule& schedule, std::size_t r
       [&](const Op& op) { return problem.freed(op).value; });
   if (!peak.first_excess) return;
   report(schedule, rank, peak,
-         fmt::format("rank {} needs {} bytes in this order ({} of them static), its limit is {}",
-                     rank, peak.value, fixed, limit),
+         fmt::format("rank {} needs {} in this order ({} of it static), its limit is {}; raise "
+                     "memory.limit or take a schedule that holds less",
+                     rank, size_text(peak.value), size_text(fixed), size_text(limit)),
          out);
 }
 
@@ -94,8 +102,9 @@ void check_activations(const Problem& problem, const Schedule& schedule, std::si
       [&](const Op& op) { return held.after(op); });
   if (!peak.first_excess) return;
   report(schedule, rank, peak,
-         fmt::format("rank {} holds {} activations in this order, its limit is {}", rank,
-                     peak.value, limit),
+         fmt::format("rank {} holds {} activations in this order, its limit is {}; raise "
+                     "memory.limit_activations or take a schedule that holds less",
+                     rank, peak.value, limit),
          out);
 }
 

@@ -1,0 +1,22 @@
+#include "report/kind_names.h"
+
+#include <array>
+#include <cstddef>
+
+namespace counterflow {
+namespace {
+
+// [OpKind]
+constexpr std::array<std::string_view, 15> kSpoken = {
+    "other",         "forward",          "backward", "input gradient",  "weight gradient",
+    "recompute",     "offload",          "reload",   "send activation", "receive activation",
+    "send gradient", "receive gradient", "unshard",  "reshard",         "reduce gradients"};
+static_assert(kSpoken.size() == static_cast<std::size_t>(OpKind::reduce_gradients) + 1);
+
+}  // namespace
+
+std::string_view spoken(OpKind kind) {
+  return kSpoken[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace counterflow

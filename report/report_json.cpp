@@ -1,0 +1,108 @@
+#include "report/report_json.h"
+
+#include <string_view>
+
+#include "report/json/writer.h"
+
+namespace counterflow {
+namespace {
+
+void append_rank(std::string& out, const RankReport& rank) {
+  json::Object object(out);
+  object.add("busy_ns", rank.busy.count());
+  object.add("idle_ns", rank.idle.count());
+  object.add("first_start_ns", rank.first_start.count());
+  object.add("last_end_ns", rank.last_end.count());
+  object.add("peak_activations", rank.peak_activations);
+  object.add("peak_in_flight", rank.peak_in_flight);
+  object.add("peak_memory_bytes", rank.peak_memory.value);
+  object.add("comm_exposed_ns", rank.comm_exposed.count());
+  object.close();
+}
+
+RankReport read_rank(const json::Node& node) {
+  RankReport rank;
+  rank.busy = Time{node.at("busy_ns").integer(0)};
+  rank.idle = Time{node.at("idle_ns").integer()};
+  rank.first_start = Time{node.at("first_start_ns").integer(0)};
+  rank.last_end = Time{node.at("last_end_ns").integer(rank.first_start.count())};
+  rank.peak_activations = node.at("peak_activations").integer(0);
+  rank.peak_in_flight = node.at("peak_in_flight").integer(0);
+  rank.peak_memory = Bytes{node.at("peak_memory_bytes").integer(0)};
+  rank.comm_exposed = Time{node.at("comm_exposed_ns").integer(0)};
+  return rank;
+}
+
+}  // namespace
+
+void append_json(std::string& out, const Report& report) {
+  json::Object object(out, ",\n ");
+  object.add("schema_version", std::int64_t{kSchemaVersion});
+  object.add("schedule", report.schedule);
+  object.add("ranks", std::int64_t{report.ranks});
+  object.add("stages", std::int64_t{report.stages});
+  object.add("microbatches", std::int64_t{report.microbatches});
+  object.add("execution", report.execution);
+  object.add("makespan_ns", report.makespan.count());
+  object.add("span_ns", report.span.count());
+  object.add("bubble_fraction", report.bubble_fraction);
+  object.add("span_bubble_fraction", report.span_bubble_fraction);
+  object.add("lower_bound_ns", report.lower_bound.count());
+  object.add("gap", report.gap);
+  if (report.formula_idle) {
+    json::Object formula(object.member("formula"));
+    formula.add("idle_ns", report.formula_idle->count());
+    formula.add("source", report.formula_source);
+    formula.close();
+  }
+  json::Array warnings(object.member("warnings"));
+  for (const std::string& warning : report.warnings) warnings.add(warning);
+  warnings.close();
+  json::Array per_rank(object.member("per_rank"), ",\n  ");
+  for (const RankReport& rank : report.per_rank) append_rank(per_rank.element(), rank);
+  per_rank.close();
+  object.close();
+}
+
+std::string to_json(const Report& report) {
+  std::string out;
+  append_json(out, report);
+  out += '\n';
+  return out;
+}
+
+Report read_report(const json::Node& node) {
+  constexpr std::int64_t kMaxCount = std::numeric_limits<int>::max();
+  Report report;
+  (void)node.at("schema_version").integer(kSchemaVersion, kSchemaVersion);
+  report.schedule = node.at("schedule").text();
+  report.ranks = static_cast<int>(node.at("ranks").integer(0, kMaxCount));
+  report.stages = static_cast<int>(node.at("stages").integer(0, kMaxCount));
+  report.microbatches = static_cast<int>(node.at("microbatches").integer(0, kMaxCount));
+  report.execution = node.at("execution").text();
+  report.makespan = Time{node.at("makespan_ns").integer(0)};
+  report.span = Time{node.at("span_ns").integer(0)};
+  report.bubble_fraction = node.at("bubble_fraction").number();
+  report.span_bubble_fraction = node.at("span_bubble_fraction").number();
+  report.lower_bound = Time{node.at("lower_bound_ns").integer(0)};
+  report.gap = node.at("gap").number();
+  if (node.has("formula")) {
+    const json::Node formula = node.at("formula");
+    report.formula_idle = Time{formula.at("idle_ns").integer()};
+    report.formula_source = formula.at("source").text();
+  }
+  const json::Node warnings = node.at("warnings");
+  for (std::size_t i = 0; i < warnings.size(); ++i) {
+    report.warnings.push_back(warnings.at(i).text());
+  }
+  const json::Node per_rank = node.at("per_rank");
+  for (std::size_t r = 0; r < per_rank.size(); ++r) {
+    report.per_rank.push_back(read_rank(per_rank.at(r)));
+  }
+  if (report.per_rank.size() != static_cast<std::size_t>(report.ranks)) {
+    per_rank.fail("expected one entry for each of the ranks");
+  }
+  return report;
+}
+
+}  // namespace counterflow

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+
+#include "report/format.h"
+#include "report/report.h"
+
+namespace counterflow {
+namespace {
+
+std::string counted(int n, std::string_view thing) {
+  return fmt::format("{} {}{}", n, thing,
+                     n == 1                                    ? ""
+                     : std::string_view(thing) == "microbatch" ? "es"
+                                                               : "s");
+}
+
+void append_line(std::string& out, std::string_view name, std::string_view value,
+                 std::string_view note = {}) {
+  fmt::format_to(std::back_inserter(out), "  {:<14}{:>12}", name, value);
+  if (!note.empty()) fmt::format_to(std::back_inserter(out), "   {}", note);
+  out += '\n';
+}
+
+void append_figures(std::string& out, const Report& report) {
+  std::string bound;
+  if (report.lower_bound.count() > 0) {
+    bound = fmt::format("lower bound {}, gap {}", readable_time(report.lower_bound),
+                        readable_share(report.gap));
+  }
+  append_line(out, "makespan", readable_time(report.makespan), bound);
+  append_line(out, "bubble", readable_share(report.bubble_fraction), "idle share of all ranks");
+  append_line(out, "span bubble", readable_share(report.span_bubble_fraction),
+              fmt::format("of the longest rank, {}", readable_time(report.span)));
+  if (report.formula_idle) {
+    append_line(out, "formula idle", readable_time(*report.formula_idle), report.formula_source);
+  }
+}
+
+void append_rank(std::string& out, std::size_t r, const RankReport& rank) {
+  fmt::format_to(std::back_inserter(out), "  {:>4}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n", r,
+                 readable_time(rank.busy), readable_time(rank.idle), rank.peak_activations,
+                 rank.peak_in_flight, readable_bytes(rank.peak_memory),
+                 readable_time(rank.comm_exposed));
+}
+
+// Many ranks: the first and the last few.
+constexpr std::size_t kMostRanks = 16;
+constexpr std::size_t kFirstRanks = 8;
+constexpr std::size_t kLastRanks = 4;
+
+void append_ranks(std::string& out, const Report& report) {
+  fmt::format_to(std::back_inserter(out), "\n  {:>4}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n", "rank",
+                 "busy", "idle", "activations", "in flight", "memory", "exposed comm");
+  const std::size_t ranks = report.per_rank.size();
+  for (std::size_t r = 0; r < ranks; ++r) {
+    if (ranks > kMostRanks && r == kFirstRanks) {
+      r = ranks - kLastRanks;
+      fmt::format_to(std::back_inserter(out), "  {:>4}  ranks {} to {} left out\n", "...",
+                     kFirstRanks, r - 1);
+    }
+    append_rank(out, r, report.per_rank[r]);
+  }
+}
+
+}  // namespace
+
+std::string summary(const Report& report) {
+  std::string out = fmt::format("{}: {}, {}, {}, {}\n", report.schedule,
+                                counted(report.ranks, "rank"), counted(report.stages, "stage"),
+                                counted(report.microbatches, "microbatch"), report.execution);
+  append_figures(out, report);
+  append_ranks(out, report);
+  for (const std::string& warning : report.warnings) {
+    fmt::format_to(std::back_inserter(out), "  warning: {}\n", warning);
+  }
+  return out;
+}
+
+}  // namespace counterflow

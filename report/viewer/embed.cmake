@@ -1,0 +1,19 @@
+# Puts the viewer's files together as one page, and the page into a source file:
+#   cmake -DVIEWER=<folder> -DOUTPUT=<file.cpp> -P embed.cmake
+file(READ ${VIEWER}/timeline.html page)
+file(READ ${VIEWER}/timeline.css style)
+set(script "")
+foreach(part model paint card header timeline)
+  file(READ ${VIEWER}/${part}.js text)
+  string(APPEND script "${text}\n")
+endforeach()
+string(REPLACE "{{style}}" "${style}" page "${page}")
+string(REPLACE "{{script}}" "${script}" page "${page}")
+file(WRITE ${OUTPUT} "#include \"report/viewer_page.h\"
+
+namespace counterflow {
+
+const std::string_view kViewerPage = R\"viewer(${page})viewer\";
+
+}  // namespace counterflow
+")

@@ -1,0 +1,54 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CONFIG = """\
+units: {{time: ms}}
+pipeline: {{ranks: {ranks}, microbatches: {microbatches}, schedule: {schedule}}}
+stages: {{forward: 10, backward_input: 10, backward_weight: 10, activation: 1GiB}}
+links: {{latency: 1}}
+memory: {{limit: 80GiB, static: 2GiB}}
+"""
+
+
+def counterflow(*arguments):
+    binary = Path(os.environ.get("COUNTERFLOW_BIN", ROOT / "build" / "dev" / "counterflow"))
+    assert binary.is_file(), f"{binary} is not built; build it or set COUNTERFLOW_BIN"
+    command = [binary.resolve(), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """The folder `compile` writes for a schedule; each is compiled once."""
+    folders = {}
+
+    def compile_(schedule, ranks=4, microbatches=8) -> Path:
+        key = (schedule, ranks, microbatches)
+        if key not in folders:
+            folder = tmp_path_factory.mktemp(schedule)
+            config = folder / "config.yaml"
+            config.write_text(
+                CONFIG.format(schedule=schedule, ranks=ranks, microbatches=microbatches),
+                encoding="utf-8",
+            )
+            counterflow("compile", config, "-o", folder)
+            folders[key] = folder
+        return folders[key]
+
+    return compile_
+
+
+@pytest.fixture(scope="session")
+def compared(compiled, tmp_path_factory) -> Path:
+    """The page of `compare` over two schedules."""
+    folder = tmp_path_factory.mktemp("compare")
+    config = compiled("1f1b") / "config.yaml"
+    counterflow("compare", config, "--schedules", "1f1b,zb-h1", "-o", folder)
+    (page,) = folder.glob("*.html")
+    return page

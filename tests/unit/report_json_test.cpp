@@ -1,0 +1,134 @@
+#include "report/report_json.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "report/format.h"
+#include "report/json/writer.h"
+#include "scheduler/problem/error.h"
+#include "tests/unit/report_runs.h"
+
+namespace counterflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Report example() {
+  Report report = testing::two_ranks().report();
+  report.schedule = "1f1b";
+  report.execution = "ideal";
+  report.lower_bound = Time{80'000};
+  report.gap = 0.25;
+  report.warnings = {"a \"quoted\" <warning>"};
+  return report;
+}
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& member : object.items()) names.push_back(member.key());
+  return names;
+}
+
+TEST(ReportJson, HasTheKeysInOrder) {
+  Report report = example();
+  report.formula_idle = Time{30'000};
+  report.formula_source = "GPipe, section 2";
+  const Json json = Json::parse(to_json(report));
+  EXPECT_EQ(keys(json),
+            (std::vector<std::string>{"schema_version", "schedule", "ranks", "stages",
+                                      "microbatches", "execution", "makespan_ns", "span_ns",
+                                      "bubble_fraction", "span_bubble_fraction", "lower_bound_ns",
+                                      "gap", "formula", "warnings", "per_rank"}));
+  EXPECT_EQ(keys(json["per_rank"][0]),
+            (std::vector<std::string>{"busy_ns", "idle_ns", "first_start_ns", "last_end_ns",
+                                      "peak_activations", "peak_in_flight", "peak_memory_bytes",
+                                      "comm_exposed_ns"}));
+  EXPECT_EQ(json["formula"]["idle_ns"], 30'000);
+  EXPECT_EQ(json["formula"]["source"], "GPipe, section 2");
+  EXPECT_EQ(json["makespan_ns"], 100'000);
+  EXPECT_EQ(json["bubble_fraction"], 0.4);
+  EXPECT_EQ(json["gap"], 0.25);
+  EXPECT_EQ(json["warnings"][0], "a \"quoted\" <warning>");
+  EXPECT_EQ(json["per_rank"][1]["first_start_ns"], 15'000);
+}
+
+TEST(ReportJson, LeavesOutAFormulaNobodyPublished) {
+  EXPECT_FALSE(Json::parse(to_json(example())).contains("formula"));
+}
+
+TEST(ReportJson, FractionsStayFractions) {
+  Report report = example();
+  report.gap = 0;
+  EXPECT_TRUE(Json::parse(to_json(report))["gap"].is_number_float());
+}
+
+TEST(ReportJson, ReadsBackToTheSameBytes) {
+  Report report = example();
+  report.formula_idle = Time{1};
+  report.formula_source = "x";
+  const std::string text = to_json(report);
+  const nlohmann::json document = json::parse(text, "report.json");
+  EXPECT_EQ(to_json(read_report(json::Node(document, "report.json"))), text);
+}
+
+TEST(ReportJson, ReadingNamesThePlaceOfAWrongValue) {
+  nlohmann::json document = nlohmann::json::parse(to_json(example()));
+  document["per_rank"][1]["busy_ns"] = "ten";
+  try {
+    (void)read_report(json::Node(document, "r.json"));
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("r.json: per_rank[1].busy_ns: "), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(JsonText, EscapesWhatHtmlAndJsonCannotHold) {
+  std::string out;
+  json::append_quoted(out, std::string_view("</script>\n\"\xff"));
+  EXPECT_EQ(out, "\"\\u003c/script>\\n\\\"\xef\xbf\xbd\"");
+}
+
+TEST(JsonText, NumbersReadBackExactly) {
+  std::string out;
+  json::append(out, 0.1 + 0.2);
+  EXPECT_EQ(std::stod(out), 0.1 + 0.2);
+  out.clear();
+  json::append(out, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(out, "null");
+}
+
+TEST(Readable, FourDigitsAndAUnit) {
+  EXPECT_EQ(readable_time(Time{18'522'000}), "18.52 ms");
+  EXPECT_EQ(readable_time(Time{66'000'000}), "66 ms");
+  EXPECT_EQ(readable_time(Time{999}), "999 ns");
+  EXPECT_EQ(readable_time(Time{0}), "0 ns");
+  EXPECT_EQ(readable_time(Time{1'334'567'000}), "1.335 s");
+  EXPECT_EQ(readable_time(Time{-2'500}), "-2.5 us");
+  EXPECT_EQ(readable_bytes(Bytes{1536}), "1.5 KiB");
+  EXPECT_EQ(readable_bytes(Bytes{40LL << 30U}), "40 GiB");
+  EXPECT_EQ(readable_share(0.0847), "8.47 %");
+}
+
+TEST(Summary, NamesTheFiguresAndEveryRank) {
+  const std::string text = summary(example());
+  for (const char* part : {"1f1b", "2 ranks", "makespan", "100 us", "40.00 %", "lower bound 80 us",
+                           "gap 25.00 %", "warning: a"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  EXPECT_EQ(text.find("formula"), std::string::npos);
+}
+
+TEST(Summary, LeavesOutTheMiddleOfManyRanks) {
+  Report report = example();
+  report.per_rank.resize(64);
+  report.ranks = 64;
+  const std::string text = summary(report);
+  EXPECT_NE(text.find("ranks 8 to 59 left out"), std::string::npos) << text;
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 25);
+}
+
+}  // namespace
+}  // namespace counterflow
