@@ -1,0 +1,142 @@
+"""Exit statuses, messages, help: what every subcommand shares."""
+
+import os
+import resource
+import subprocess
+
+import pytest
+
+from harness import BASIC, binary
+
+
+def test_version_goes_to_stdout(counterflow):
+    result = counterflow("--version", code=0)
+    assert result.out.startswith("counterflow 0.")
+    assert result.err == ""
+
+
+def test_help_lists_every_subcommand(counterflow):
+    text = counterflow("--help", code=0).out
+    for name in ("compile", "simulate", "verify", "compare", "schedules"):
+        assert name in text
+
+
+@pytest.mark.parametrize("name", ["compile", "simulate", "verify", "compare"])
+def test_help_of_a_subcommand_lists_the_common_options(counterflow, name):
+    text = counterflow(name, "--help", code=0).out
+    for option in (
+        "--schedule", "--execution", "--semantics", "--ranks", "--microbatches", "--chunks",
+        "--set", "--seed", "--quiet", "--verbose", "--json", "--dump-passes",
+    ):
+        assert option in text, option
+
+
+def test_no_subcommand_prints_help_on_stderr(counterflow):
+    result = counterflow(code=2)
+    assert result.out == ""
+    assert "subcommand is missing" in result.err
+    assert "compile" in result.err
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("simulte", "simulate"), ("verfy", "verify"), ("shedules", "schedules"), ("compaer", "compare")],
+)
+def test_unknown_subcommand_names_the_nearest(counterflow, word, meant):
+    result = counterflow(word, "x.yaml", code=2)
+    assert result.out == ""
+    assert f"unknown subcommand '{word}'" in result.err
+    assert f"'{meant}'" in result.err
+
+
+def test_unknown_option_names_the_nearest(counterflow, config):
+    result = counterflow("simulate", config(), "--microbatch=4", code=2)
+    assert "--microbatches" in result.err
+
+
+def test_missing_config_argument(counterflow):
+    result = counterflow("simulate", code=2)
+    assert "CONFIG" in result.err
+
+
+def test_superfluous_argument(counterflow, config):
+    assert "extra" in counterflow("simulate", config(), "extra", code=2).err
+
+
+def test_missing_config_file(counterflow):
+    assert "nowhere.yaml" in counterflow("simulate", "nowhere.yaml", code=2).err
+
+
+@pytest.mark.parametrize("command", ["simulate", "verify", "compile"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("pipeline: [", ""),
+        (BASIC.replace("ranks", "rnaks"), "'ranks'"),
+        (BASIC.replace("ranks: 4", "ranks: -4"), "-4"),
+        (BASIC.replace("1f1b", "1f2b"), "1f1b"),
+        (BASIC.replace("forward: 1ms", "forward: 1 parsec"), "parsec"),
+    ],
+    ids=["empty", "not-yaml", "unknown-key", "negative", "unknown-schedule", "unit"],
+)
+def test_bad_config_is_exit_2_and_leaves_stdout_empty(counterflow, config, command, text, expected):
+    arguments = ["-o", "out"] if command == "compile" else []
+    result = counterflow(command, config(text), *arguments, "--json", code=2)
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert "config.yaml" in result.err
+    assert expected.strip("'") in result.err
+
+
+def test_error_says_file_and_line(counterflow, config):
+    text = "pipeline:\n  ranks: 4\n  microbatches: 8\n  schedule: 1f2b\nstages: {forward: 1ms, backward_input: 1ms, backward_weight: 1ms}\n"
+    assert "config.yaml:4" in counterflow("simulate", config(text), code=2).err
+
+
+def test_stdout_full_is_exit_4(counterflow, config):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        result = counterflow("simulate", config(), stdout=full, code=4)
+    assert "standard output" in result.err
+
+
+def test_stdout_closed_is_exit_4_and_writes_into_no_file(counterflow, config, tmp_path):
+    path = config()
+    process = subprocess.run(
+        ["sh", "-c", f'"{binary()}" compile "{path}" -o "{tmp_path}/out" >&-'],
+        stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+    )
+    assert process.returncode == 4, process.stderr
+    assert "standard output" in process.stderr
+    assert "makespan" not in (tmp_path / "out" / "schedule.csv").read_text(encoding="utf-8")
+
+
+def test_a_reader_that_goes_away_is_exit_4(counterflow, config):
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        result = counterflow("schedules", stdout=write, code=4)
+    finally:
+        os.close(write)
+    assert "standard output" in result.err
+
+
+@pytest.mark.parametrize("directory", ["file", "file/below", "/proc/nothing/here"])
+def test_a_folder_that_cannot_be_made_is_exit_4(counterflow, config, tmp_path, directory):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    result = counterflow("compile", config(), "-o", directory, code=4)
+    assert "cannot write" in result.err
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_full_disk_leaves_nothing_behind(counterflow, config, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+
+    result = counterflow("compile", config(), "-o", "new/out", preexec_fn=limit, code=4)
+    assert "cannot write" in result.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_no_colour_in_a_pipe(counterflow):
+    assert "\033" not in counterflow("nonsense", code=2).err

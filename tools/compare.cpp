@@ -1,0 +1,168 @@
+#include "report/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "report/drawing.h"
+#include "schedules/registry.h"
+#include "tools/command.h"
+#include "tools/console.h"
+#include "tools/input_file.h"
+#include "tools/output_files.h"
+#include "tools/pipeline.h"
+#include "tools/present.h"
+
+namespace counterflow {
+namespace {
+
+struct CompareOptions : Options {
+  std::vector<std::string> inputs;
+  std::vector<std::string> schedules;
+  std::string output;
+};
+
+struct Refusal {
+  std::string schedule;
+  std::string reason;
+  bool is_infeasible = false;  // a well-formed question with the answer no
+};
+
+struct Comparison {
+  std::vector<NamedRun> runs;
+  std::vector<Refusal> refused;
+};
+
+NamedRun run_schedule(const CompareOptions& options, const std::string& schedule) {
+  Options one = options;
+  one.config = options.inputs.front();
+  one.schedule = schedule;
+  const Plan plan = make_plan(one);
+  Verdict verdict = check(plan, one.asked_semantics(), pass_observer(one));
+  if (!verdict.ok()) throw InfeasibleError(faults_text(plan, verdict));
+  const Run done = run(plan, std::move(*verdict.lowered));
+  return {schedule,
+          make_drawing({done.program, done.timeline, done.report, plan.problem.limits.bytes})};
+}
+
+// A mistyped name or a faulty config is the user's to mend; a schedule that does not fit is a
+// result.
+void check_inputs(const CompareOptions& options) {
+  if (options.schedules.empty()) {
+    throw InputError("compare needs --schedules a,b,c beside a config, or two timeline.json");
+  }
+  Options first = options;
+  first.schedule = options.schedules.front();
+  (void)read_config(options.inputs.front(), first.overrides());
+  for (const std::string& name : options.schedules) {
+    if (name == "auto" || name.ends_with(".csv") || find_family(name) != nullptr) continue;
+    throw InputError(fmt::format("--schedules: unknown schedule '{}', did you mean '{}'?", name,
+                                 nearest_family(name)));
+  }
+}
+
+Comparison compare_schedules(const CompareOptions& options) {
+  check_inputs(options);
+  Comparison result;
+  for (const std::string& schedule : options.schedules) {
+    try {
+      result.runs.push_back(run_schedule(options, schedule));
+    } catch (const InputError& error) {
+      result.refused.push_back({schedule, error.what(), false});
+    } catch (const InfeasibleError& error) {
+      result.refused.push_back({schedule, error.what(), true});
+    }
+  }
+  return result;
+}
+
+Comparison compare_timelines(const CompareOptions& options) {
+  Comparison result;
+  for (const std::string& path : options.inputs) {
+    result.runs.push_back({path, parse_timeline_json(read_input(path), path)});
+  }
+  return result;
+}
+
+// A bare cost is one stage's, so more stages are more work: say so before figures are read.
+void note_stage_counts(const std::vector<NamedRun>& runs) {
+  const auto stages = [](const NamedRun& run) { return run.drawing.report.stages; };
+  const auto differs = [&](const NamedRun& run) { return stages(run) != stages(runs.front()); };
+  const auto other = std::find_if(runs.begin(), runs.end(), differs);
+  if (other == runs.end()) return;
+  message(Severity::note,
+          fmt::format("{} has {} stages and {} has {}: one cost for all stages is the cost of one "
+                      "stage, so these are models of different size",
+                      runs.front().name, stages(runs.front()), other->name, stages(*other)));
+}
+
+std::string comparison_json(const Comparison& comparison) {
+  auto object = nlohmann::ordered_json::parse(compare_json(comparison.runs));
+  object["refused"] = nlohmann::ordered_json::array();
+  for (const Refusal& each : comparison.refused) {
+    object["refused"].push_back({{"schedule", each.schedule}, {"reason", each.reason}});
+  }
+  return object.dump(1) + "\n";
+}
+
+void write_page(const std::string& output, const std::vector<NamedRun>& runs) {
+  const std::filesystem::path path(output);
+  const bool is_file = path.extension() == ".html";
+  const std::filesystem::path folder = is_file ? path.parent_path() : path;
+  write_files(folder.empty() ? "." : folder.string(),
+              {{is_file ? path.filename().string() : "compare.html", compare_html(runs)}});
+}
+
+int compare(const CompareOptions& options) {
+  const bool timelines = options.inputs.size() == 2;
+  if (timelines && !options.schedules.empty()) {
+    throw InputError("compare takes one config with --schedules, or two timeline.json without");
+  }
+  const Comparison result = timelines ? compare_timelines(options) : compare_schedules(options);
+  for (const Refusal& each : result.refused) {
+    message(result.runs.empty() ? Severity::error : Severity::warning,
+            fmt::format("{} is left out: {}", each.schedule, each.reason));
+  }
+  if (result.runs.empty()) {
+    const bool infeasible = std::any_of(result.refused.begin(), result.refused.end(),
+                                        [](const Refusal& each) { return each.is_infeasible; });
+    return infeasible ? kAnswerIsNo : kBadInput;
+  }
+  if (!options.output.empty()) write_page(options.output, result.runs);
+  if (options.json) {
+    print(comparison_json(result));
+  } else if (!options.quiet) {
+    print(compare_table(result.runs));
+    note_stage_counts(result.runs);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Command& run) {
+  const auto options = std::make_shared<CompareOptions>();
+  CLI::App* command =
+      app.add_subcommand("compare", "schedules of one config, or two timelines, side by side");
+  command->add_option("INPUT", options->inputs, "a config, or two timeline.json")
+      ->required()
+      ->expected(1, 2);
+  command->add_option("--schedules", options->schedules, "families or .csv files to compare")
+      ->type_name("A,B,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("-o,--output", options->output,
+                   "a page with the timelines under each other: FILE.html, or a folder for "
+                   "compare.html")
+      ->type_name("PATH");
+  add_common_options(*command, *options);
+  command->callback([options, &run] { run = [options] { return compare(*options); }; });
+}
+
+}  // namespace counterflow

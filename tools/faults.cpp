@@ -1,0 +1,89 @@
+#include "tools/faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/ir/schedule_file.h"
+
+namespace counterflow {
+namespace {
+
+constexpr std::ptrdiff_t kCellsAround = 3;
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::string place(const Diagnostic& fault) {
+  std::string text;
+  if (fault.rank) text += fmt::format("rank {}, ", *fault.rank);
+  if (fault.index) text += fmt::format("position {}, ", *fault.index);
+  if (fault.op.kind != OpKind::none) text += to_string(fault.op) + ", ";
+  if (text.ends_with(", ")) text.resize(text.size() - 2);
+  return text;
+}
+
+// The cells of one rank around a position, and a line of markers under it.
+std::string excerpt(const std::vector<std::string_view>& cells, std::ptrdiff_t index,
+                    std::string_view head) {
+  const auto count = static_cast<std::ptrdiff_t>(cells.size());
+  const std::ptrdiff_t first = std::max<std::ptrdiff_t>(0, index - kCellsAround);
+  const std::ptrdiff_t last = std::min(count, index + kCellsAround + 1);
+  std::string line = fmt::format("  {}{}", head, first > 0 ? " ..." : "");
+  std::string marker;
+  for (std::ptrdiff_t i = first; i < last; ++i) {
+    const std::string_view cell = cells[static_cast<std::size_t>(i)];
+    line += ' ';
+    if (i == index) marker = std::string(line.size(), ' ') + std::string(cell.size(), '^');
+    line += cell;
+  }
+  if (last < count) line += " ...";
+  return fmt::format("{}\n{}\n", line, marker);
+}
+
+}  // namespace
+
+std::string to_text(const Diagnostics& faults, const GridOf& grid) {
+  const std::vector<std::string_view> rows = split(grid.csv, '\n');
+  std::string text;
+  for (const Diagnostic& fault : faults) {
+    const std::string where = place(fault);
+    text +=
+        fmt::format("{}{}[{}] {}\n", where, where.empty() ? "" : ": ", fault.rule, fault.message);
+    if (!fault.rank || !fault.index) continue;
+    const auto rank = static_cast<std::size_t>(*fault.rank);
+    if (rank >= rows.size()) continue;
+    const std::vector<std::string_view> cells = split(rows[rank], ',');
+    if (*fault.index < 0 || static_cast<std::size_t>(*fault.index) >= cells.size()) continue;
+    text += excerpt(cells, *fault.index, fmt::format("rank {}:", *fault.rank));
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Diagnostics& faults) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Diagnostic& fault : faults) {
+    nlohmann::ordered_json entry;
+    entry["rule"] = fault.rule;
+    entry["rank"] = nullptr;
+    entry["index"] = nullptr;
+    entry["op"] = nullptr;
+    if (fault.rank) entry["rank"] = *fault.rank;
+    if (fault.index) entry["index"] = *fault.index;
+    if (fault.op.kind != OpKind::none) entry["op"] = to_string(fault.op);
+    entry["message"] = fault.message;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace counterflow

@@ -1,0 +1,108 @@
+#include "tools/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "scheduler/bounds/lower_bound.h"
+#include "scheduler/graph/evaluate.h"
+#include "scheduler/ir/schedule_file.h"
+#include "simulator/simulate.h"
+#include "tools/console.h"
+#include "tools/faults.h"
+#include "tools/warnings.h"
+
+namespace counterflow {
+namespace {
+
+// Does every op name a stage, a microbatch and a rank that there are? Only then can it be lowered.
+bool is_in_range(const Diagnostics& faults) {
+  return std::none_of(faults.begin(), faults.end(), [](const Diagnostic& fault) {
+    return fault.rule == "range" || fault.rule == "rank";
+  });
+}
+
+// The faults of a file with communication, every index a position in the file's row. Faults of
+// range are found there; those of the order count computes alone.
+Diagnostics file_faults(const Plan& plan) {
+  const ScheduleFile& file = *plan.communication;
+  Diagnostics faults = verify(plan.problem, file);
+  if (!is_in_range(faults)) return faults;
+  for (Diagnostic& fault : faults) {
+    if (!fault.rank || !fault.index) continue;
+    const auto& row = file.rows[static_cast<std::size_t>(*fault.rank)];
+    std::int64_t computes_before = *fault.index;
+    for (std::size_t position = 0; position < row.size(); ++position) {
+      if (row[position].form == Action::Form::group || !is_compute(row[position].op.kind)) continue;
+      if (computes_before-- > 0) continue;
+      fault.index = static_cast<std::int64_t>(position);
+      break;
+    }
+  }
+  return faults;
+}
+
+double gap(Time makespan, Time bound) {
+  if (bound.count() == 0) return 0;
+  return static_cast<double>(makespan.count()) / static_cast<double>(bound.count()) - 1;
+}
+
+}  // namespace
+
+Verdict check(const Plan& plan, std::span<const Semantics> asked, const PassObserver& observer) {
+  Verdict verdict;
+  verdict.order = plan.communication ? file_faults(plan) : verify(plan.problem, plan.schedule);
+  const bool lowers = plan.communication ? is_in_range(verdict.order) : verdict.order.empty();
+  if (!lowers) {
+    // Transfers are only inferred or not to be trusted: all three stop where the order itself does.
+    const bool completes =
+        is_in_range(verdict.order) && Evaluator(plan.problem).makespan(plan.schedule) >= Time{0};
+    for (const Semantics each : kAllSemantics) verdict.semantics.push_back({each, completes});
+    return verdict;
+  }
+  verdict.lowered = plan.communication ? import(plan.problem, *plan.communication, observer)
+                                       : compile(plan.problem, plan.schedule, observer);
+  ProgramVerdict found = verify(plan.problem, *verdict.lowered, asked);
+  verdict.program = std::move(found.diagnostics);
+  verdict.semantics = std::move(found.semantics);
+  return verdict;
+}
+
+Run run(const Plan& plan, Program program) {
+  const Problem& problem = plan.problem;
+  Simulation simulation = simulate(program, problem.links, plan.config.execution);
+  if (!simulation.diagnostics.empty()) {
+    throw InfeasibleError(fmt::format("the program gets stuck under execution '{}'\n{}",
+                                      plan.config.execution.name,
+                                      to_text(simulation.diagnostics, GridOf{to_csv(program)})));
+  }
+  Report report = measure(program, simulation.timeline);
+  report.schedule = plan.family != nullptr ? std::string(plan.family->name) : plan.schedule.name;
+  report.execution = plan.config.execution.name;
+  report.lower_bound = lower_bound(problem);
+  report.gap = gap(report.makespan, report.lower_bound);
+  if (plan.family != nullptr && plan.family->formula != nullptr) {
+    if (auto formula = plan.family->formula(problem)) {
+      report.formula_idle = formula->idle;
+      report.formula_source = std::move(formula->source);
+    }
+  }
+  report.warnings = warnings(plan, report);
+  return {std::move(program), std::move(simulation.timeline), std::move(report)};
+}
+
+PassObserver pass_observer(const Options& options) {
+  if (!options.dump_passes) return {};
+  const bool text = options.verbose;
+  return [text](std::string_view pass, const Program& after, Time took) {
+    const double milliseconds = static_cast<double>(took.count()) * 1e-6;
+    fmt::print(stderr, "pass {:<22} {:>10.3f} ms {:>10} instructions\n", pass, milliseconds,
+               after.size());
+    if (text) fmt::print(stderr, "{}", to_csv(after));
+  };
+}
+
+}  // namespace counterflow

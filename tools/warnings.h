@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+#include "tools/plan.h"
+
+namespace counterflow {
+
+// What a user of this plan should know beside its figures: too few microbatches, uneven memory,
+// doubled parameters, how `auto` chose. One sentence or two each, with what to change.
+[[nodiscard]] std::vector<std::string> warnings(const Plan& plan, const Report& report);
+
+}  // namespace counterflow
