@@ -38,6 +38,13 @@ std::string_view label(Reason reason) {
   }
 }
 
+// Without the grammar's suffix a pair fits its box.
+std::string short_text(const Slot& slot) {
+  std::string text = to_string(slot.first);
+  if (slot.is_pair()) text += " & " + to_string(slot.second);
+  return text;
+}
+
 class Drawer {
  public:
   Drawer(const Problem& problem, const Schedule& schedule)
@@ -73,7 +80,7 @@ class Drawer {
   void node(const std::string& id, Vertex vertex, const std::string& more = "") {
     const Rank rank = dependencies_.place(vertex).rank;
     fmt::format_to(Out(text_), "    {} [label=\"{}\\nrank {}{}\", fillcolor=\"{}\"];\n", id,
-                   to_string(slot(vertex)), rank, more, colour(rank, problem_.ranks()));
+                   short_text(slot(vertex)), rank, more, colour(rank, problem_.ranks()));
   }
   void edge(const std::string& from, const std::string& to, Reason reason) {
     fmt::format_to(Out(text_), "    {} -> {}", from, to);
@@ -157,7 +164,7 @@ class Drawer {
       const Run& run = path[k];
       const std::string id = fmt::format("c{}", run.first);
       const std::string more =
-          run.slots > 1 ? fmt::format("\\nto {} ({} slots)", to_string(slot(run.last)), run.slots)
+          run.slots > 1 ? fmt::format("\\nto {} ({} slots)", short_text(slot(run.last)), run.slots)
                         : "";
       node(id, run.first, more);
       if (!before.empty()) {

@@ -20,6 +20,7 @@ struct RankReport {
   std::int64_t peak_in_flight = 0;  // ... to end of I or B
   Bytes peak_memory;
   Time comm_exposed{0};  // time the rank waited for a message that was on its way
+  int stages_held = 0;   // copies of stages whose parameters the rank holds
 };
 
 // The figures of one run, predicted or measured. See docs/report.md for each definition.

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "report/json/writer.h"
+#include "scheduler/ir/op.h"
 
 namespace counterflow {
 namespace {
@@ -17,6 +18,7 @@ void append_rank(std::string& out, const RankReport& rank) {
   object.add("peak_in_flight", rank.peak_in_flight);
   object.add("peak_memory_bytes", rank.peak_memory.value);
   object.add("comm_exposed_ns", rank.comm_exposed.count());
+  object.add("stages_held", std::int64_t{rank.stages_held});
   object.close();
 }
 
@@ -30,6 +32,7 @@ RankReport read_rank(const json::Node& node) {
   rank.peak_in_flight = node.at("peak_in_flight").integer(0);
   rank.peak_memory = Bytes{node.at("peak_memory_bytes").integer(0)};
   rank.comm_exposed = Time{node.at("comm_exposed_ns").integer(0)};
+  rank.stages_held = static_cast<int>(node.at("stages_held").integer(0, kMaxStages));
   return rank;
 }
 

@@ -39,9 +39,9 @@ void append_figures(std::string& out, const Report& report) {
 }
 
 void append_rank(std::string& out, std::size_t r, const RankReport& rank) {
-  fmt::format_to(std::back_inserter(out), "  {:>4}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n", r,
-                 readable_time(rank.busy), readable_time(rank.idle), rank.peak_activations,
-                 rank.peak_in_flight, readable_bytes(rank.peak_memory),
+  fmt::format_to(std::back_inserter(out), "  {:>4}{:>8}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n", r,
+                 rank.stages_held, readable_time(rank.busy), readable_time(rank.idle),
+                 rank.peak_activations, rank.peak_in_flight, readable_bytes(rank.peak_memory),
                  readable_time(rank.comm_exposed));
 }
 
@@ -51,8 +51,9 @@ constexpr std::size_t kFirstRanks = 8;
 constexpr std::size_t kLastRanks = 4;
 
 void append_ranks(std::string& out, const Report& report) {
-  fmt::format_to(std::back_inserter(out), "\n  {:>4}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n", "rank",
-                 "busy", "idle", "activations", "in flight", "memory", "exposed comm");
+  fmt::format_to(std::back_inserter(out), "\n  {:>4}{:>8}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n",
+                 "rank", "stages", "busy", "idle", "activations", "in flight", "memory",
+                 "exposed comm");
   const std::size_t ranks = report.per_rank.size();
   for (std::size_t r = 0; r < ranks; ++r) {
     if (ranks > kMostRanks && r == kFirstRanks) {

@@ -10,6 +10,7 @@
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/config.h"
 #include "scheduler/problem/error.h"
+#include "tools/graphviz.h"
 
 namespace counterflow {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 struct Artifact {
   std::string_view name;
   std::string (*make)(const Plan&, const Run&);
+  bool on_request = false;  // made only where its full name is given
 };
 
 DrawContext drawn(const Plan& plan, const Run& run) {
@@ -37,9 +39,17 @@ constexpr Artifact kArtifacts[] = {
     {"trace.json", [](const Plan& plan, const Run& run) { return trace_json(drawn(plan, run)); }},
     {"graph.dot",
      [](const Plan& plan, const Run&) { return graph_dot(plan.problem, plan.schedule); }},
+    // By another program, whose versions draw differently.
+    {"graph.svg",
+     [](const Plan& plan, const Run&) {
+       return render_svg(graph_dot(plan.problem, plan.schedule));
+     },
+     true},
 };
 
-bool selects(std::string_view entry, std::string_view name) {
+bool selects(std::string_view entry, const Artifact& artifact) {
+  const std::string_view name = artifact.name;
+  if (artifact.on_request) return entry == name;
   const std::size_t dot = name.find('.');
   return entry == name || entry == name.substr(0, dot) || entry == name.substr(dot + 1);
 }
@@ -58,13 +68,14 @@ bool selects(std::string_view entry, std::string_view name) {
 
 std::vector<std::string_view> artifacts_named(const std::vector<std::string>& emit) {
   for (const std::string& entry : emit) {
-    const auto known = [&](const Artifact& each) { return selects(entry, each.name); };
+    const auto known = [&](const Artifact& each) { return selects(entry, each); };
     if (std::none_of(std::begin(kArtifacts), std::end(kArtifacts), known)) fail_unknown(entry);
   }
   std::vector<std::string_view> names;
   for (const Artifact& each : kArtifacts) {
-    const auto chosen = [&](const std::string& entry) { return selects(entry, each.name); };
-    if (emit.empty() || std::any_of(emit.begin(), emit.end(), chosen)) names.push_back(each.name);
+    const auto chosen = [&](const std::string& entry) { return selects(entry, each); };
+    if ((emit.empty() && !each.on_request) || std::any_of(emit.begin(), emit.end(), chosen))
+      names.push_back(each.name);
   }
   return names;
 }

@@ -68,6 +68,24 @@ def test_emit_chooses(counterflow, config, tmp_path, emit, expected):
     assert names(tmp_path / "out") == expected
 
 
+def test_graph_svg_is_drawn_by_graphviz_on_request_only(counterflow, config, tmp_path):
+    counterflow("compile", config(), "-o", "all", code=0)
+    assert "graph.svg" not in names(tmp_path / "all")
+    wanted = ("compile", config(), "-o", "out", "--emit", "graph.svg")
+    if shutil.which("dot") is None:
+        pytest.skip("Graphviz is not installed: apt-get install graphviz")
+    counterflow(*wanted, code=0)
+    root = ElementTree.fromstring((tmp_path / "out" / "graph.svg").read_text(encoding="utf-8"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_graph_svg_without_graphviz_names_the_package(counterflow, config, tmp_path):
+    result = counterflow("compile", config(), "-o", "out", "--emit", "graph.svg",
+                         env={"PATH": str(tmp_path)}, code=4)
+    assert "apt-get install graphviz" in result.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_emit_of_an_unknown_file_names_the_nearest(counterflow, config, tmp_path):
     result = counterflow("compile", config(), "-o", "out", "--emit", "report.jsn", code=2)
     assert "report.json" in result.err

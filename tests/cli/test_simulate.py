@@ -14,7 +14,7 @@ REPORT_KEYS = {
 }
 RANK_KEYS = {
     "busy_ns", "idle_ns", "first_start_ns", "last_end_ns", "peak_activations", "peak_in_flight",
-    "peak_memory_bytes", "comm_exposed_ns",
+    "peak_memory_bytes", "comm_exposed_ns", "stages_held",
 }
 
 

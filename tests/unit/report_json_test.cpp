@@ -44,7 +44,7 @@ TEST(ReportJson, HasTheKeysInOrder) {
   EXPECT_EQ(keys(json["per_rank"][0]),
             (std::vector<std::string>{"busy_ns", "idle_ns", "first_start_ns", "last_end_ns",
                                       "peak_activations", "peak_in_flight", "peak_memory_bytes",
-                                      "comm_exposed_ns"}));
+                                      "comm_exposed_ns", "stages_held"}));
   EXPECT_EQ(json["formula"]["idle_ns"], 30'000);
   EXPECT_EQ(json["formula"]["source"], "GPipe, section 2");
   EXPECT_EQ(json["makespan_ns"], 100'000);
