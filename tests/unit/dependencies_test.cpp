@@ -148,8 +148,7 @@ Time makespan_with(const Problem& problem, const Schedule& schedule,
     for (Vertex u = 0; u < num_vertices(graph); ++u) {
       for (auto [e, end] = out_edges(u, graph); e != end; ++e) {
         const Vertex v = target(*e, graph);
-        const Time at =
-            begin[u] + duration(u) + problem.links.latency(rank_of(u), rank_of(v));
+        const Time at = begin[u] + duration(u) + problem.links.latency(rank_of(u), rank_of(v));
         if (at <= begin[v]) continue;
         begin[v] = at;
         changed = true;
@@ -166,9 +165,8 @@ TEST(CriticalPath, SlackIsHowLongEachSlotMayWait) {
     SCOPED_TRACE(name);
     const Family& family = *find_family(name);
     const int m = family.name == "dualpipe" ? 4 : 3;
-    const Problem problem =
-        uniform_problem(family.placement, 2, std::max(family.default_chunks, 1), m, Time{3},
-                        Time{4}, Time{2}, Time{1});
+    const Problem problem = uniform_problem(family.placement, 2, std::max(family.default_chunks, 1),
+                                            m, Time{3}, Time{4}, Time{2}, Time{1});
     const Schedule schedule = generate(family, problem);
     const Dependencies dependencies(problem, schedule);
     const CriticalPath critical = critical_path(problem, schedule, dependencies);
@@ -196,11 +194,9 @@ TEST(CriticalPath, EachSlotBeginsWhenTheOneBeforeItLetsItGo) {
     const Vertex before = critical.path[k - 1];
     const Vertex now = critical.path[k];
     const auto [rank, position] = dependencies.place(before);
-    const Time end =
-        critical.begin[before] +
-        problem.duration(schedule.ranks[static_cast<std::size_t>(rank)][position]);
-    EXPECT_EQ(critical.begin[now],
-              end + problem.links.latency(rank, dependencies.place(now).rank));
+    const Time end = critical.begin[before] +
+                     problem.duration(schedule.ranks[static_cast<std::size_t>(rank)][position]);
+    EXPECT_EQ(critical.begin[now], end + problem.links.latency(rank, dependencies.place(now).rank));
   }
 }
 

@@ -86,16 +86,17 @@ TEST(Evaluate, AHopInsideARankIsFree) {
   problem.links = Links(Time{3}, 1e9);
   problem.message.assign(4, Bytes{2});
   // 0F0 0..10, hop 5, 1F0 15..25, 2F0 25..35, hop 5, 3F0 40..50, 3B0 50..63, hop 5 and so on.
-  expect_times(problem, "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n",
-               {{0, 40, 50, 99}, {15, 25, 68, 81}}, 112);
+  expect_times(problem, "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n", {{0, 40, 50, 99}, {15, 25, 68, 81}},
+               112);
 }
 
 TEST(Evaluate, AStageWaitsForAllItsInputs) {
   Problem problem = chain(3, 1);
   problem.graph = StageGraph(3, {{0, 1}, {1, 2}, {0, 2}});
-  problem.links = Links(3, {Time{0}, Time{1}, Time{50},  //
-                            Time{1}, Time{0}, Time{1},   //
-                            Time{50}, Time{1}, Time{0}},
+  problem.links = Links(3,
+                        {Time{0}, Time{1}, Time{50},  //
+                         Time{1}, Time{0}, Time{1},   //
+                         Time{50}, Time{1}, Time{0}},
                         0);
   // The skip link is the slow way, there and back: 2 begins at 10+50, 0's B at 83+50.
   expect_times(problem, "0F0,0B0\n1F0,1B0\n2F0,2B0\n", {{0, 133}, {11, 84}, {60, 70}}, 146);

@@ -58,7 +58,8 @@ TEST(Memory, StartsWithWhatIsStatic) {
   problem.memory.assign(2, StageMemory{Bytes{100}, Bytes{30}});
   problem.limits.static_memory = {Bytes{7}, Bytes{1000}};
   EXPECT_EQ(samples(problem, "0F0,0B0\n1F0,1B0\n", 0), (Samples{{0, 107}, {46, 7}}));
-  EXPECT_EQ(samples(problem, "0F0,0B0\n1F0,1B0\n", 1), (Samples{{0, 1000}, {10, 1100}, {33, 1000}}));
+  EXPECT_EQ(samples(problem, "0F0,0B0\n1F0,1B0\n", 1),
+            (Samples{{0, 1000}, {10, 1100}, {33, 1000}}));
 }
 
 TEST(Memory, OfAPairHoldsTheNewBeforeItFreesTheOld) {
@@ -77,10 +78,8 @@ TEST(Memory, OfForwardOnlyIsFreedAtOnce) {
 TEST(Memory, OfAnOrderWhoseComputesOverlapIsSorted) {
   // Times of a run on two streams: the later instruction ends first.
   Program program = compile(one_rank(2), order("0F0,0B0,0F1,0B1\n"));
-  const std::vector<Interval> times = {{Time{0}, Time{10}},
-                                       {Time{10}, Time{60}},
-                                       {Time{20}, Time{30}},
-                                       {Time{30}, Time{40}}};
+  const std::vector<Interval> times = {
+      {Time{0}, Time{10}}, {Time{10}, Time{60}}, {Time{20}, Time{30}}, {Time{30}, Time{40}}};
   EXPECT_EQ(memory_over_time(program, program.ranks[0], times),
             (std::vector<MemorySample>{{Time{0}, Bytes{100}},
                                        {Time{20}, Bytes{200}},

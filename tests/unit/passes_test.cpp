@@ -8,8 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "scheduler/graph/channels.h"
-#include "scheduler/graph/matching.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/problem/error.h"
 #include "scheduler/verify/verify.h"
@@ -19,8 +17,6 @@
 namespace counterflow {
 namespace {
 
-using testing::describe;
-using testing::family_problem;
 using testing::order;
 using testing::set_pair_cost;
 using testing::text;
@@ -53,8 +49,7 @@ TEST(LowerCompute, MakesEachSlotARunOnTheComputeStream) {
       EXPECT_EQ(run.kind, InstructionKind::run);
       EXPECT_EQ(run.stream, 0);
       EXPECT_EQ((Slot{run.op, run.paired}), schedule.ranks[rank][i]);
-      EXPECT_EQ(program.kernels[run.kernel].duration,
-                problem.duration(schedule.ranks[rank][i]));
+      EXPECT_EQ(program.kernels[run.kernel].duration, problem.duration(schedule.ranks[rank][i]));
     }
   }
   EXPECT_EQ(program.ranks[1].static_memory, Bytes{9});
@@ -144,8 +139,8 @@ TEST(AssignStreams, GivesEachPeerAndDirectionItsOwn) {
     }
     EXPECT_EQ(stream.role, StreamRole::p2p);
     const Transfer& transfer = middle.transfers_of(instruction).front();
-    EXPECT_EQ(stream.label, (transfer.is_send ? "send to " : "receive from ") +
-                                std::to_string(transfer.peer));
+    EXPECT_EQ(stream.label,
+              (transfer.is_send ? "send to " : "receive from ") + std::to_string(transfer.peer));
   }
 }
 
@@ -192,14 +187,10 @@ TEST(InsertEvents, AComputeWaitsForItsReceiveAndASendForItsCompute) {
     }
     return all;
   };
-  EXPECT_EQ(waits(0), (Waits{{"0F0", {}},
-                             {"0SEND_F0", {"0F0"}},
-                             {"0RECV_B0", {}},
-                             {"0B0", {"0RECV_B0"}}}));
-  EXPECT_EQ(waits(1), (Waits{{"1RECV_F0", {}},
-                             {"1F0", {"1RECV_F0"}},
-                             {"1B0", {}},
-                             {"1SEND_B0", {"1B0"}}}));
+  EXPECT_EQ(waits(0),
+            (Waits{{"0F0", {}}, {"0SEND_F0", {"0F0"}}, {"0RECV_B0", {}}, {"0B0", {"0RECV_B0"}}}));
+  EXPECT_EQ(waits(1),
+            (Waits{{"1RECV_F0", {}}, {"1F0", {"1RECV_F0"}}, {"1B0", {}}, {"1SEND_B0", {"1B0"}}}));
 }
 
 TEST(InsertEvents, AStageWithTwoInputsWaitsForBothInTheirOrder) {
@@ -222,8 +213,8 @@ TEST(InsertEvents, AStageWithTwoInputsWaitsForBothInTheirOrder) {
 TEST(InsertEvents, APairIsWaitedForByBothItsSends) {
   Problem problem = chain(3, 2);
   set_pair_cost(problem, Time{15});
-  const Program program = compile(
-      problem, order("0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n2F0,2B0,2F1,2B1\n"));
+  const Program program =
+      compile(problem, order("0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n2F0,2B0,2F1,2B1\n"));
   const RankProgram& middle = program.ranks[1];
   int sends = 0;
   for (const Instruction& instruction : middle.instructions) {
@@ -238,13 +229,12 @@ TEST(InsertEvents, APairIsWaitedForByBothItsSends) {
 TEST(Compile, ShowsEveryPassToTheObserver) {
   std::vector<std::string> seen;
   const Problem problem = chain(2, 2);
-  const Program program =
-      compile(problem, order(kTwoByTwo),
-              [&](std::string_view pass, const Program& after, Time took) {
-                seen.emplace_back(pass);
-                EXPECT_EQ(after.ranks.size(), 2U);
-                EXPECT_GE(took, Time{0});
-              });
+  const Program program = compile(problem, order(kTwoByTwo),
+                                  [&](std::string_view pass, const Program& after, Time took) {
+                                    seen.emplace_back(pass);
+                                    EXPECT_EQ(after.ranks.size(), 2U);
+                                    EXPECT_GE(took, Time{0});
+                                  });
   std::vector<std::string> expected = {"lower_compute"};
   for (const Pass& pass : passes()) expected.emplace_back(pass.name);
   EXPECT_EQ(seen, expected);
@@ -292,128 +282,16 @@ TEST(Import, PassesOverNeighboursThatNothingIsSentTo) {
 // A group may hold both directions; each of its messages still meets its other end.
 TEST(Import, AGroupOfAnActivationAndAGradientMeetsSingleTransfers) {
   const Problem problem = chain(2, 2);
-  const Program program = import(
-      problem, parse_schedule("0F0,0SEND_F0,0F1,[0SEND_F1;0RECV_B0],0B0,0RECV_B1,0B1\n"
-                              "1RECV_F0,1F0,1B0,[1SEND_B0;1RECV_F1],1F1,1B1,1SEND_B1\n",
-                              "groups.csv"));
+  const Program program =
+      import(problem, parse_schedule("0F0,0SEND_F0,0F1,[0SEND_F1;0RECV_B0],0B0,0RECV_B1,0B1\n"
+                                     "1RECV_F0,1F0,1B0,[1SEND_B0;1RECV_F1],1F1,1B1,1SEND_B1\n",
+                                     "groups.csv"));
   const ProgramVerdict verdict = verify(problem, program);
   EXPECT_EQ(text(verdict.diagnostics), "");
   for (const auto& [semantics, completes] : verdict.semantics) {
     EXPECT_TRUE(completes) << name(semantics);
   }
 }
-
-// ---- Every family ---------------------------------------------------------------------------------
-
-class EveryFamily : public ::testing::TestWithParam<std::string> {
- protected:
-  // Shapes the family takes, with costs under which it fuses where it can.
-  [[nodiscard]] static std::vector<std::pair<std::string, Problem>> problems() {
-    const Family& family = *find_family(GetParam());
-    std::vector<std::pair<std::string, Problem>> result;
-    for (const int p : {1, 2, 3, 4, 6}) {
-      for (const int m : {1, 2, 3, 4, 8, 12}) {
-        for (const int v : {1, 2, 4}) {
-          const Shape shape{p, m, v, 0};
-          if (refusal(family, shape)) continue;
-          Problem problem = family_problem(family, p, v, m, {3, 4, 2, 0.5});
-          problem.forward_only = family.forward_only;
-          if (family.fuses_pairs) set_pair_cost(problem, testing::units(7.0 / v));
-          result.emplace_back(describe(family, shape), std::move(problem));
-        }
-      }
-    }
-    return result;
-  }
-};
-
-void expect_faultless(const Problem& problem, const Program& program) {
-  const ProgramVerdict verdict = verify(problem, program);
-  ASSERT_EQ(text(verdict.diagnostics), "");
-  ASSERT_EQ(verdict.semantics.size(), 3U);
-  for (const auto& [semantics, completes] : verdict.semantics) {
-    ASSERT_TRUE(completes) << name(semantics);
-  }
-}
-
-TEST_P(EveryFamily, CompilesToAFaultlessProgram) {
-  for (const auto& [shape, problem] : problems()) {
-    SCOPED_TRACE(shape);
-    const Schedule schedule = generate(*find_family(GetParam()), problem);
-    EXPECT_EQ(text(verify(problem, schedule)), "");
-    expect_faultless(problem, compile(problem, schedule));
-  }
-}
-
-TEST_P(EveryFamily, CompletesEvenWhereABlockedTransferStallsItsRank) {
-  for (const auto& [shape, problem] : problems()) {
-    SCOPED_TRACE(shape);
-    Program program = compile(problem, generate(*find_family(GetParam()), problem));
-    for (RankProgram& rank : program.ranks) {
-      for (Instruction& instruction : rank.instructions) instruction.stream = 0;
-    }
-    expect_faultless(problem, program);
-  }
-}
-
-TEST_P(EveryFamily, ReadsBackFromItsTextFaultless) {
-  for (const auto& [shape, problem] : problems()) {
-    SCOPED_TRACE(shape);
-    const Schedule schedule = generate(*find_family(GetParam()), problem);
-    const Program program = compile(problem, schedule);
-    const ScheduleFile file = parse_schedule(to_csv(program), "program.csv");
-    EXPECT_EQ(text(verify(problem, file)), "");
-    EXPECT_EQ(file.compute().ranks, schedule.ranks);
-    const Program back = import(problem, file);
-    expect_faultless(problem, back);
-    EXPECT_EQ(to_csv(back), to_csv(program));
-  }
-}
-
-TEST_P(EveryFamily, KeepsTheOrderOfComputeAndSendsEachMessageOnce) {
-  for (const auto& [shape, problem] : problems()) {
-    SCOPED_TRACE(shape);
-    const Schedule schedule = generate(*find_family(GetParam()), problem);
-    const Program program = compile(problem, schedule);
-    std::map<Payload, int> sent;
-    std::map<Payload, int> received;
-    for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-      std::vector<Slot> computes;
-      for (const Instruction& instruction : program.ranks[rank].instructions) {
-        if (instruction.kind == InstructionKind::run) {
-          computes.push_back({instruction.op, instruction.paired});
-        }
-        for (const Transfer& transfer : program.ranks[rank].transfers_of(instruction)) {
-          ++(transfer.is_send ? sent : received)[transfer.payload];
-          EXPECT_NE(transfer.peer, rank);
-        }
-      }
-      EXPECT_EQ(computes, schedule.ranks[rank]);
-    }
-    // A chain of S stages: each microbatch crosses S-1 edges there, and back unless forward-only.
-    std::map<Payload, int> expected;
-    const Channels channels(problem);
-    for (Microbatch mb = 0; mb < problem.microbatches; ++mb) {
-      for (Channels::Id id = 0; id < channels.size(); ++id) {
-        const auto& channel = channels[id];
-        if (channel.crosses_ranks() && channel.replica == problem.replica_of(mb)) {
-          expected[channel.payload(mb)] = 1;
-        }
-      }
-    }
-    EXPECT_EQ(sent, expected);
-    EXPECT_EQ(received, expected);
-  }
-}
-
-std::vector<std::string> family_names() {
-  std::vector<std::string> names;
-  for (const Family& family : families()) names.emplace_back(family.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Lowering, EveryFamily, ::testing::ValuesIn(family_names()),
-                         [](const auto& test) { return testing::test_name(test.param); });
 
 }  // namespace
 }  // namespace counterflow

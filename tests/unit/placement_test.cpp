@@ -67,9 +67,11 @@ TEST(Placement, ListSaysWhereEachStageIs) {
 }
 
 TEST(Placement, ChunkIndexPointsBackAtTheStage) {
-  for (const auto& [kind, chunks] : std::vector<std::pair<PlacementKind, int>>{
-           {PlacementKind::loop, 3}, {PlacementKind::v, 2}, {PlacementKind::wave, 4},
-           {PlacementKind::bidirectional, 1}}) {
+  for (const auto& [kind, chunks] :
+       std::vector<std::pair<PlacementKind, int>>{{PlacementKind::loop, 3},
+                                                  {PlacementKind::v, 2},
+                                                  {PlacementKind::wave, 4},
+                                                  {PlacementKind::bidirectional, 1}}) {
     const Placement placement(kind, 4, chunks);
     for (int replica = 0; replica < placement.replicas(); ++replica) {
       for (Stage stage = 0; stage < placement.stages(); ++stage) {

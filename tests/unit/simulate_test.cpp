@@ -21,6 +21,7 @@
 namespace counterflow {
 namespace {
 
+using testing::describe;
 using testing::draw;
 using testing::family_problem;
 using testing::order;
@@ -115,9 +116,9 @@ TEST(Groups, EndWhenAllTheirTransfersEnd) {
     p.forward_only = true;
     return p;
   }();
-  const Program program =
-      import(problem, parse_schedule("0F0,0SEND_F0,0F1,0SEND_F1\n[1RECV_F0;1RECV_F1],1F0,1F1\n",
-                                     "file.csv"));
+  const Program program = import(
+      problem,
+      parse_schedule("0F0,0SEND_F0,0F1,0SEND_F1\n[1RECV_F0;1RECV_F1],1F0,1F1\n", "file.csv"));
   const Simulation run = simulate(program, problem.links, strict(Semantics::rendezvous));
   EXPECT_EQ(spans(run, 1), (Spans{{0, 23}, {23, 33}, {33, 43}}));
 }
@@ -249,14 +250,9 @@ TEST(Stuck, CrossingSendsNameTheFirstInstructionOfEachRank) {
     EXPECT_EQ(text(run.diagnostics),
               "deadlock rank 0 [3] 0SEND_F1: began and never ends\n"
               "deadlock rank 1 [3] 1SEND_B0: began and never ends\n");
-    EXPECT_EQ(spans(run, 0), (Spans{{0, 10},
-                                    {10, 10},
-                                    {10, 20},
-                                    {20, -1},
-                                    {-1, -1},
-                                    {-1, -1},
-                                    {-1, -1},
-                                    {-1, -1}}));
+    EXPECT_EQ(
+        spans(run, 0),
+        (Spans{{0, 10}, {10, 10}, {10, 20}, {20, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}));
   }
   EXPECT_EQ(text(run_file(two_by_two(), kCrossingSends, Semantics::buffered).diagnostics), "");
 }
@@ -292,9 +288,12 @@ TEST(Simulate, AStepEndTakesNoTimeAndACollectiveHasNoRule) {
 
 void expect_agreement(const Problem& problem, const std::string& rows) {
   const Program program = import(problem, parse_schedule(rows, "file.csv"));
-  for (const auto& [semantics, completes] : verify(problem, program).semantics) {
+  const ProgramVerdict verdict = verify(problem, program);
+  for (const auto& [semantics, completes] : verdict.semantics) {
     const Simulation run = simulate(program, problem.links, strict(semantics));
     EXPECT_EQ(completes, run.diagnostics.empty()) << name(semantics) << "\n" << rows;
+    // Whoever says no says why.
+    EXPECT_TRUE(completes || !verdict.diagnostics.empty()) << name(semantics) << "\n" << rows;
   }
 }
 
@@ -303,6 +302,19 @@ TEST(SimulatorAndVerify, AgreeOnAGroupOfReceives) {
   expect_agreement(two_by_two(),
                    "0F0,0F1,0SEND_F0,[0RECV_B0;0RECV_B1],0SEND_F1,0B0,0B1\n"
                    "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n");
+}
+
+TEST(SimulatorAndVerify, AgreeOnAGroupOfBothKinds) {
+  Problem problem = two_by_two();
+  problem.microbatches = 1;
+  expect_agreement(problem, "0F0,[0SEND_F0;0RECV_B0],0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
+}
+
+TEST(SimulatorAndVerify, AgreeOnASendNobodyReceives) {
+  Problem problem = two_by_two();
+  problem.microbatches = 1;
+  problem.forward_only = true;
+  expect_agreement(problem, "0F0,0SEND_F0\n1F0\n");
 }
 
 // The rows of a program with some neighbouring cells swapped where compute keeps its order.

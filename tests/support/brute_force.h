@@ -1,0 +1,178 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "scheduler/problem/problem.h"
+
+namespace counterflow::testing {
+
+// Tries all orders: branches over the op that begins next, in order of time, with its own count of
+// time. Fuses pairs wherever a pair cost is given.
+class BruteForce {
+ public:
+  explicit BruteForce(const Problem& problem)
+      : problem_(problem),
+        clocks_(static_cast<std::size_t>(problem.ranks()), 0),
+        work_left_(clocks_.size(), 0) {
+    const auto cells =
+        static_cast<std::size_t>(problem.stages()) * static_cast<std::size_t>(problem.microbatches);
+    for (auto* table : {&forward_, &gradient_, &weight_}) table->assign(cells, kNotYet);
+    for (Stage stage = 0; stage < problem.stages(); ++stage) {
+      for (Microbatch mb = 0; mb < problem.microbatches; ++mb) {
+        add_work(OpKind::forward, stage, mb);
+        if (problem.needs_backward_input(stage)) add_work(OpKind::backward_input, stage, mb);
+        if (problem.needs_backward_weight(stage)) add_work(OpKind::backward_weight, stage, mb);
+      }
+    }
+  }
+
+  // Is there an order with a makespan below `limit`?
+  bool beats(Time limit) {
+    limit_ = limit.count();
+    return branch(0);
+  }
+
+ private:
+  static constexpr std::int64_t kNotYet = -1;
+
+  struct Ready {
+    Op op;
+    std::int64_t begin;
+  };
+
+  std::int64_t& end_in(std::vector<std::int64_t>& table, Stage stage, Microbatch mb) const {
+    return table[static_cast<std::size_t>(stage) * static_cast<std::size_t>(problem_.microbatches) +
+                 static_cast<std::size_t>(mb)];
+  }
+  [[nodiscard]] Rank rank_of(Stage stage, Microbatch mb) const {
+    return problem_.placement.rank_of(stage, problem_.replica_of(mb));
+  }
+  std::int64_t& clock(Rank rank) { return clocks_[static_cast<std::size_t>(rank)]; }
+  std::int64_t work_of(const Op& op) const { return problem_.costs.duration(op).count(); }
+  void add_work(OpKind kind, Stage stage, Microbatch mb) {
+    ++left_;
+    work_left_[static_cast<std::size_t>(rank_of(stage, mb))] +=
+        work_of({kind, 0, static_cast<std::uint16_t>(stage), mb});
+  }
+
+  // When the inputs of an op are all there; kNotYet if one is missing.
+  std::int64_t inputs(const Op& op) {
+    const Rank here = rank_of(op.stage, op.microbatch);
+    std::int64_t ready = 0;
+    bool there = true;
+    const auto need = [&](std::vector<std::int64_t>& table, Stage stage) {
+      const std::int64_t end = end_in(table, stage, op.microbatch);
+      there &= end != kNotYet;
+      ready = std::max(ready,
+                       end + problem_.links.latency(rank_of(stage, op.microbatch), here).count());
+    };
+    if (op.kind == OpKind::backward_weight) {
+      need(gradient_, op.stage);
+    } else if (op.kind == OpKind::forward) {
+      for (const Stage before : problem_.graph.predecessors(op.stage)) need(forward_, before);
+    } else {
+      need(forward_, op.stage);
+      for (const Stage next : problem_.graph.successors(op.stage)) need(gradient_, next);
+    }
+    return there ? ready : kNotYet;
+  }
+
+  std::vector<Ready> ready_ops() {
+    std::vector<Ready> ready;
+    const auto offer = [&](OpKind kind, Stage stage, Microbatch mb) {
+      const Op op{kind, static_cast<std::uint8_t>(problem_.replica_of(mb)),
+                  static_cast<std::uint16_t>(stage), mb};
+      const std::int64_t at = inputs(op);
+      if (at != kNotYet) ready.push_back({op, std::max(at, clock(rank_of(stage, mb)))});
+    };
+    for (Stage stage = 0; stage < problem_.stages(); ++stage) {
+      for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
+        const bool weight = problem_.needs_backward_weight(stage);
+        if (end_in(forward_, stage, mb) == kNotYet) {
+          offer(OpKind::forward, stage, mb);
+        } else if (!problem_.needs_backward_input(stage)) {
+          continue;
+        } else if (end_in(gradient_, stage, mb) == kNotYet) {
+          if (weight && problem_.split_backward != SplitBackward::split) {
+            offer(OpKind::backward, stage, mb);
+          }
+          if (!weight || problem_.split_backward != SplitBackward::full) {
+            offer(OpKind::backward_input, stage, mb);
+          }
+        } else if (weight && end_in(weight_, stage, mb) == kNotYet) {
+          offer(OpKind::backward_weight, stage, mb);
+        }
+      }
+    }
+    return ready;
+  }
+
+  // Marks an op done at `end` (or, with kNotYet, not done) and returns how many parts it has.
+  int mark(const Op& op, std::int64_t end) {
+    if (op.kind == OpKind::forward) {
+      end_in(forward_, op.stage, op.microbatch) = end;
+      return 1;
+    }
+    if (op.kind != OpKind::backward_weight) end_in(gradient_, op.stage, op.microbatch) = end;
+    if (op.kind != OpKind::backward_input) end_in(weight_, op.stage, op.microbatch) = end;
+    return op.kind == OpKind::backward ? 2 : 1;
+  }
+
+  // Does an order that goes on with this op (fused with another) stay below the limit?
+  bool run(const Op& op, const std::optional<Op>& fused, std::int64_t begin) {
+    const std::int64_t end = begin + problem_.duration({op, fused.value_or(Op{})}).count();
+    const auto rank = static_cast<std::size_t>(rank_of(op.stage, op.microbatch));
+    const std::int64_t work = work_of(op) + (fused ? work_of(*fused) : 0);
+    // A rank that fuses may need less than the sum of what is left.
+    const std::int64_t still = problem_.costs.pairs().empty() ? work_left_[rank] - work : 0;
+    if (end + still >= limit_) return false;
+    const std::int64_t before = std::exchange(clocks_[rank], end);
+    work_left_[rank] -= work;
+    int parts = mark(op, end);
+    if (fused) parts += mark(*fused, end);
+    left_ -= parts;
+    const bool found = branch(begin);
+    left_ += parts;
+    mark(op, kNotYet);
+    if (fused) mark(*fused, kNotYet);
+    work_left_[rank] += work;
+    clocks_[rank] = before;
+    return found;
+  }
+
+  bool branch(std::int64_t now) {
+    if (left_ == 0) return true;
+    const std::vector<Ready> ready = ready_ops();
+    for (const auto& [op, begin] : ready) {
+      // Before `now`: another branch has it in its place.
+      if (begin >= now && run(op, std::nullopt, begin)) return true;
+    }
+    return !problem_.costs.pairs().empty() && branch_over_pairs(ready, now);
+  }
+
+  bool branch_over_pairs(const std::vector<Ready>& ready, std::int64_t now) {
+    const auto rank = [this](const Op& op) { return rank_of(op.stage, op.microbatch); };
+    for (const auto& [forward, begin] : ready) {
+      if (forward.kind != OpKind::forward) continue;
+      for (const auto& [backward, other] : ready) {
+        if (backward.kind != OpKind::backward || rank(forward) != rank(backward)) continue;
+        const std::int64_t at = std::max(begin, other);
+        if (at >= now && run(forward, backward, at)) return true;
+      }
+    }
+    return false;
+  }
+
+  const Problem& problem_;
+  std::vector<std::int64_t> clocks_;                       // [rank]
+  std::vector<std::int64_t> work_left_;                    // [rank] nothing fused
+  std::vector<std::int64_t> forward_, gradient_, weight_;  // [stage][microbatch] end
+  int left_ = 0;                                           // parts not done: F, I, W
+  std::int64_t limit_ = 0;
+};
+
+}  // namespace counterflow::testing
