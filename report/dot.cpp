@@ -38,6 +38,16 @@ std::string_view label(Reason reason) {
   }
 }
 
+// As the inside of a quoted DOT string.
+std::string quoted(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
 // Without the grammar's suffix a pair fits its box.
 std::string short_text(const Slot& slot) {
   std::string text = to_string(slot.first);
@@ -60,7 +70,7 @@ class Drawer {
                    "  labelloc=t; rankdir=LR; fontname=\"Helvetica\";\n"
                    "  node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=11];\n"
                    "  edge [fontname=\"Helvetica\", fontsize=9];\n",
-                   schedule_.name);
+                   quoted(schedule_.name));
     draw_microbatch(0);
     draw_critical_path();
     text_ += "}\n";
@@ -147,9 +157,9 @@ class Drawer {
 
   void draw_critical_path() {
     const std::vector<Run> path = runs();
-    fmt::format_to(Out(text_),
-                   "  subgraph cluster_critical {{\n    label=\"critical path, {} slots\";\n",
-                   critical_.path.size());
+    fmt::format_to(
+        Out(text_), "  subgraph cluster_critical {{\n    label=\"critical path, {} slots{}\";\n",
+        critical_.path.size(), problem_.links.has_bandwidth() ? ", bandwidth not counted" : "");
     const std::size_t half = kMostNodes / 2;
     std::string before;
     for (std::size_t k = 0; k < path.size(); ++k) {

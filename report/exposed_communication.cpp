@@ -32,7 +32,8 @@ class Exposure {
       if (instruction.kind == InstructionKind::run) {
         sum += before(instruction, i, stream);
         stream = {times_[i].end, std::nullopt};
-      } else if (receives(instruction)) {
+      } else if (receives(instruction) &&
+                 (!stream.receive || times_[i].end > times_[*stream.receive].end)) {
         stream.receive = i;
       }
     }
@@ -42,7 +43,7 @@ class Exposure {
  private:
   struct StreamState {
     std::optional<Time> compute_end;       // of the op before
-    std::optional<std::uint32_t> receive;  // issued on this very stream since
+    std::optional<std::uint32_t> receive;  // issued on this very stream since; the last to end
   };
 
   [[nodiscard]] bool receives(const Instruction& instruction) const {
@@ -55,11 +56,16 @@ class Exposure {
   [[nodiscard]] Time before(const Instruction& instruction, std::uint32_t i,
                             const StreamState& stream) const {
     if (!stream.compute_end || *stream.compute_end >= times_[i].begin) return Time{0};
-    std::optional<std::uint32_t> latest = stream.receive;
+    std::optional<std::uint32_t> latest;
     for (const EventWait wait : instructions_.waits_of(instruction)) {
       const std::uint32_t recorder = recordings_.recorder(wait);
       if (recorder == kNone || !receives(instructions_.instructions[recorder])) continue;
       if (!latest || times_[recorder].end > times_[*latest].end) latest = recorder;
+    }
+    // A receive on this stream held the op up if the op began the moment it ended.
+    if (stream.receive && times_[*stream.receive].end == times_[i].begin &&
+        (!latest || times_[*latest].end < times_[i].begin)) {
+      latest = stream.receive;
     }
     if (!latest) return Time{0};
     const auto sent = send_begin(instructions_.instructions[*latest]);

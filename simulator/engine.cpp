@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "scheduler/graph/blocking.h"
 #include "scheduler/graph/recordings.h"
 
 namespace counterflow::sim {
@@ -95,14 +96,8 @@ void Engine::link_queues() {
 
 bool Engine::releases_stream_at_start(const RankProgram& rank,
                                       const Instruction& instruction) const {
-  if (instruction.kind != InstructionKind::transfer) return false;
-  // A send into a buffer and a posted receive let the stream go on; a group with both does not.
-  const auto all_are = [&](bool send) {
-    return std::ranges::all_of(rank.transfers_of(instruction),
-                               [send](const Transfer& t) { return t.is_send == send; });
-  };
-  return (execution_.semantics == Semantics::buffered && all_are(true)) ||
-         (execution_.semantics == Semantics::posted && all_are(false));
+  return instruction.kind == InstructionKind::transfer &&
+         releases_stream_at_begin(execution_.semantics, rank.transfers_of(instruction));
 }
 
 void Engine::run() {
@@ -177,8 +172,12 @@ void Engine::start_transfers(Index index, std::int64_t at) {
 
 void Engine::meet(std::size_t rank, std::uint32_t transfer, std::int64_t at) {
   const Matching::End partner = matching_.partner(rank, transfer);
-  if (!partner.exists()) return;
   const bool send = program_.ranks[rank].transfers[transfer].is_send;
+  if (!partner.exists()) {
+    // A buffered send does not know that nobody receives; anything else waits for ever.
+    if (send && execution_.semantics == Semantics::buffered) end_transfer(rank, transfer, at);
+    return;
+  }
   TransferState& other = transfers_[partner.rank][partner.transfer];
   if (execution_.semantics == Semantics::buffered) {
     TransferState& mine = transfers_[rank][transfer];

@@ -205,20 +205,23 @@ class Bound {
   // What one pair is shorter than its parts, at factor 1.
   [[nodiscard]] std::int64_t saving(Stage forward, Stage backward, bool with_weight) const {
     const std::int64_t pair = problem_.costs.pairs().find(forward, backward).count();
-    if (pair < 0 || !problem_.needs_backward_weight(backward)) return 0;
+    if (pair < 0 || !problem_.needs_backward_input(backward)) return 0;
     const StageCost& f = problem_.costs.stages()[static_cast<std::size_t>(forward)];
     const StageCost& b = problem_.costs.stages()[static_cast<std::size_t>(backward)];
+    // Where a frozen stage's cost still names a W, its pair costs its parts.
+    if (!problem_.needs_backward_weight(backward) && b.backward_weight > Time{0}) return 0;
     const Time weight = with_weight || full_ ? b.backward_weight : Time{0};
     return std::max<std::int64_t>(0, (f.forward + b.backward_input + weight).count() - pair);
   }
 
   // With factors: a pair's cost grows with its parts, so it saves the same share of them for every
-  // microbatch; all of a rank's work at its best share. Rounding F, I, W and the pair itself to whole
-  // nanoseconds can add less than 4 a pair.
+  // microbatch; all of a rank's work at its best share. Rounding F, I, W and the pair itself to
+  // whole nanoseconds can add less than 4 a pair.
   [[nodiscard]] std::int64_t largest_share_saved(Rank rank) const {
     double share = 0;
     std::int64_t work = 0;
     std::int64_t pairs = 0;
+    bool has_pairs = false;
     for (const Chunk& one : problem_.placement.chunks_of(rank)) {
       const Load& load = load_of(one);
       work += load.forward + load.gradient + load.weight;
@@ -227,12 +230,13 @@ class Bound {
         const StageCost& f = problem_.costs.stages()[static_cast<std::size_t>(one.stage)];
         const StageCost& b = problem_.costs.stages()[static_cast<std::size_t>(other.stage)];
         const auto parts = (f.forward + b.backward_input + b.backward_weight).count();
+        has_pairs |= problem_.costs.pairs().find(one.stage, other.stage) >= Time{0};
         if (parts == 0) continue;
         share = std::max(share, static_cast<double>(saving(one.stage, other.stage, true)) /
                                     static_cast<double>(parts));
       }
     }
-    if (share == 0) return 0;
+    if (!has_pairs) return 0;
     return static_cast<std::int64_t>(share * static_cast<double>(work)) + 4 * pairs;
   }
 

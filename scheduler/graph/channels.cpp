@@ -1,5 +1,7 @@
 #include "scheduler/graph/channels.h"
 
+#include <algorithm>
+
 namespace counterflow {
 namespace {
 
@@ -13,8 +15,7 @@ Channels::Channels(const Problem& problem) : stages_(static_cast<std::size_t>(pr
   for (auto* table : {&activations_in_, &activations_out_, &gradients_in_, &gradients_out_}) {
     table->resize(chunks);
   }
-  // Inputs in the declared order of the predecessors, outputs in that of the successors: both
-  // follow from adding edge by edge where each list was filled edge by edge.
+  // The inputs of a stage stand in the declared order of its predecessors, its outputs by stage.
   for (int replica = 0; replica < replicas; ++replica) {
     for (Stage to = 0; to < problem.stages(); ++to) {
       for (const Stage from : problem.graph.predecessors(to)) {
@@ -35,7 +36,8 @@ void Channels::add(const Problem& problem, PayloadKind kind, int replica, Stage 
                        .from = from,
                        .to = to,
                        .source = problem.placement.rank_of(from, replica),
-                       .destination = problem.placement.rank_of(to, replica)});
+                       .destination = problem.placement.rank_of(to, replica),
+                       .size = problem.message[static_cast<std::size_t>(std::min(from, to))]});
   const bool forward = kind == PayloadKind::activation;
   (forward ? activations_out_ : gradients_out_)[chunk(replica, from)].push_back(id);
   (forward ? activations_in_ : gradients_in_)[chunk(replica, to)].push_back(id);

@@ -21,6 +21,7 @@ class Channels {
     Stage to = 0;    // needs it
     Rank source = 0;
     Rank destination = 0;
+    Bytes size;  // of a message: what flows over an edge has the size of the lower stage's output
     [[nodiscard]] bool crosses_ranks() const { return source != destination; }
     [[nodiscard]] Payload payload(Microbatch microbatch) const {
       return {.kind = kind,
@@ -29,6 +30,17 @@ class Channels {
               .to = static_cast<std::uint16_t>(to),
               .part = 0,
               .microbatch = microbatch};
+    }
+    // The two ends of a message as a schedule file names them: by the op there.
+    [[nodiscard]] Op send_op(Microbatch microbatch) const {
+      const bool forward = kind == PayloadKind::activation;
+      return {forward ? OpKind::send_forward : OpKind::send_backward, replica,
+              static_cast<std::uint16_t>(from), microbatch};
+    }
+    [[nodiscard]] Op receive_op(Microbatch microbatch) const {
+      const bool forward = kind == PayloadKind::activation;
+      return {forward ? OpKind::receive_forward : OpKind::receive_backward, replica,
+              static_cast<std::uint16_t>(to), microbatch};
     }
   };
   using Id = std::uint32_t;

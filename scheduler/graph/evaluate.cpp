@@ -22,12 +22,9 @@ Evaluator::Evaluator(const Problem& problem, Time least_duration)
   const Channels channels(problem);
   for (Channels::Id id = 0; id < channels.size(); ++id) {
     const Channels::Channel& c = channels[id];
-    // The gradient of what a stage sent has its size.
-    const Stage sized_by = c.kind == PayloadKind::activation ? c.from : c.to;
     wires_.push_back(
         {.latency = problem.links.latency(c.source, c.destination).count(),
-         .occupancy =
-             problem.links.occupancy(problem.message[static_cast<std::size_t>(sized_by)]).count(),
+         .occupancy = problem.links.occupancy(c.size).count(),
          .link = static_cast<std::size_t>(c.source) * static_cast<std::size_t>(problem.ranks()) +
                  static_cast<std::size_t>(c.destination),
          .consumer = c.destination,

@@ -20,6 +20,9 @@ void check_chunks(PlacementKind kind, int ranks, int chunks) {
   if (ranks < 1 || chunks < 1) {
     throw std::invalid_argument("a placement needs at least one rank and one stage a rank");
   }
+  if (kind == PlacementKind::list) {
+    throw std::invalid_argument("a placement of kind list is made from its list");
+  }
   if (kind == PlacementKind::v && chunks != 2) {
     throw std::invalid_argument("the v placement has 2 stages a rank, not " +
                                 std::to_string(chunks));
@@ -71,13 +74,14 @@ Placement::Placement(PlacementKind kind, int ranks, int chunks)
   if (kind == PlacementKind::bidirectional) {
     for (Stage stage = 0; stage < stages_; ++stage) rank_of_.push_back(ranks - 1 - stage);
   }
-  index_chunks();
+  collect_chunks();
 }
 
 Placement::Placement(int ranks, std::vector<Rank> rank_of_stage)
     : ranks_(ranks),
       stages_(static_cast<int>(rank_of_stage.size())),
       rank_of_(std::move(rank_of_stage)) {
+  if (ranks < 1) throw std::invalid_argument("a placement needs at least one rank");
   for (std::size_t stage = 0; stage < rank_of_.size(); ++stage) {
     if (rank_of_[stage] < 0 || rank_of_[stage] >= ranks) {
       throw std::invalid_argument("stage " + std::to_string(stage) + " is placed on rank " +
@@ -85,17 +89,15 @@ Placement::Placement(int ranks, std::vector<Rank> rank_of_stage)
                                   std::to_string(ranks - 1));
     }
   }
-  index_chunks();
+  collect_chunks();
 }
 
-void Placement::index_chunks() {
+void Placement::collect_chunks() {
   chunks_.assign(static_cast<std::size_t>(ranks_), {});
-  chunk_index_.assign(rank_of_.size(), 0);
   for (Stage stage = 0; stage < stages_; ++stage) {
     for (int replica = 0; replica < replicas(); ++replica) {
-      auto& chunks = chunks_[static_cast<std::size_t>(rank_of(stage, replica))];
-      chunk_index_[index(stage, replica)] = static_cast<int>(chunks.size());
-      chunks.push_back({stage, static_cast<std::uint8_t>(replica)});
+      chunks_[static_cast<std::size_t>(rank_of(stage, replica))].push_back(
+          {stage, static_cast<std::uint8_t>(replica)});
     }
   }
 }

@@ -48,13 +48,9 @@ class Placement {
   [[nodiscard]] std::span<const Chunk> chunks_of(Rank rank) const {
     return chunks_[static_cast<std::size_t>(rank)];
   }
-  // The position of a stage copy among its rank's chunks.
-  [[nodiscard]] int chunk_index(Stage stage, int replica = 0) const {
-    return chunk_index_[index(stage, replica)];
-  }
 
  private:
-  void index_chunks();
+  void collect_chunks();
   [[nodiscard]] std::size_t index(Stage stage, int replica) const {
     return static_cast<std::size_t>(replica) * static_cast<std::size_t>(stages_) +
            static_cast<std::size_t>(stage);
@@ -64,7 +60,6 @@ class Placement {
   int ranks_ = 0;
   int stages_ = 0;
   std::vector<Rank> rank_of_;               // [replica * stages + stage]
-  std::vector<int> chunk_index_;            // [replica * stages + stage]
   std::vector<std::vector<Chunk>> chunks_;  // [rank]
 };
 

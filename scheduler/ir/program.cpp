@@ -142,6 +142,8 @@ std::string_view name(CommunicatorKind kind) {
       return "activations";
     case CommunicatorKind::gradients:
       return "gradients";
+    case CommunicatorKind::pipeline:
+      return "pipeline";
     case CommunicatorKind::expert_parallel:
       return "expert_parallel";
     case CommunicatorKind::data_parallel:

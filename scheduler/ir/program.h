@@ -62,6 +62,7 @@ inline constexpr CommunicatorId kNoCommunicator = std::numeric_limits<Communicat
 enum class CommunicatorKind : std::uint8_t {
   activations,  // pipeline, forward direction
   gradients,    // pipeline, backward direction
+  pipeline,     // both directions
   expert_parallel,
   data_parallel,
   tensor_parallel,

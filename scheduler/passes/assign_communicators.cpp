@@ -1,4 +1,4 @@
-#include <array>
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -10,49 +10,76 @@ namespace {
 
 // Activations and gradients travel on communicators of their own: with two ranks, or where a rank's
 // next and previous are the same, first-in first-out matching could otherwise mistake one for the
-// other.
-constexpr std::array kPipelineKinds = {CommunicatorKind::activations, CommunicatorKind::gradients};
-
-std::size_t pipeline_index(const Payload& payload) {
-  return payload.kind == PayloadKind::gradient ? 1 : 0;
+// other. A file that groups both kinds says that it has one communicator for both.
+std::vector<CommunicatorKind> kinds_for(const Program& program) {
+  const auto mixes = [](const RankProgram& rank) {
+    return std::ranges::any_of(rank.instructions, [&](const Instruction& instruction) {
+      const auto group = rank.transfers_of(instruction);
+      return std::ranges::any_of(group, [&](const Transfer& transfer) {
+        return transfer.payload.kind != group.front().payload.kind;
+      });
+    });
+  };
+  if (std::ranges::any_of(program.ranks, mixes)) return {CommunicatorKind::pipeline};
+  return {CommunicatorKind::activations, CommunicatorKind::gradients};
 }
 
-void number_messages(RankProgram& rank, std::size_t ranks) {
-  // [communicator][direction][peer]
-  std::vector<std::uint32_t> next(kPipelineKinds.size() * 2 * ranks);
-  for (Transfer& transfer : rank.transfers) {
-    const std::size_t channel =
-        (pipeline_index(transfer.payload) * 2 + (transfer.is_send ? 1 : 0)) * ranks + transfer.peer;
-    transfer.sequence = next[channel]++;
+class Assignment {
+ public:
+  explicit Assignment(const Program& program)
+      : kinds_(kinds_for(program)), members_(kinds_.size()), ids_(kinds_.size()) {
+    for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+      for (const Transfer& transfer : program.ranks[rank].transfers) {
+        members_[index_of(transfer)].insert(static_cast<Rank>(rank));
+      }
+    }
   }
-}
+
+  // Those that are used.
+  [[nodiscard]] std::vector<Communicator> communicators() {
+    std::vector<Communicator> made;
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      if (members_[k].empty()) continue;
+      ids_[k] = static_cast<CommunicatorId>(made.size());
+      made.push_back({.kind = kinds_[k], .members = {members_[k].begin(), members_[k].end()}});
+    }
+    return made;
+  }
+
+  [[nodiscard]] CommunicatorId of(const Transfer& transfer) const {
+    return ids_[index_of(transfer)];
+  }
+
+  void number_messages(RankProgram& rank, std::size_t ranks) const {
+    // [communicator][direction][peer]
+    std::vector<std::uint32_t> next(kinds_.size() * 2 * ranks);
+    for (Transfer& transfer : rank.transfers) {
+      const std::size_t channel =
+          (index_of(transfer) * 2 + (transfer.is_send ? 1 : 0)) * ranks + transfer.peer;
+      transfer.sequence = next[channel]++;
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t index_of(const Transfer& transfer) const {
+    return kinds_.size() > 1 && transfer.payload.kind == PayloadKind::gradient ? 1 : 0;
+  }
+
+  std::vector<CommunicatorKind> kinds_;
+  std::vector<std::set<Rank>> members_;  // [kind]
+  std::vector<CommunicatorId> ids_;      // [kind]
+};
 
 }  // namespace
 
 Program assign_communicators(const Problem& problem, Program program) {
-  std::array<std::set<Rank>, kPipelineKinds.size()> members;
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    number_messages(program.ranks[rank], static_cast<std::size_t>(problem.ranks()));
-    std::array<bool, kPipelineKinds.size()> used{};
-    for (const Transfer& transfer : program.ranks[rank].transfers) {
-      used[pipeline_index(transfer.payload)] = true;
-    }
-    for (std::size_t kind = 0; kind < used.size(); ++kind) {
-      if (used[kind]) members[kind].insert(static_cast<Rank>(rank));
-    }
-  }
-  std::array<CommunicatorId, kPipelineKinds.size()> ids{};
-  for (std::size_t kind = 0; kind < members.size(); ++kind) {
-    if (members[kind].empty()) continue;
-    ids[kind] = static_cast<CommunicatorId>(program.communicators.size());
-    program.communicators.push_back(
-        {.kind = kPipelineKinds[kind], .members = {members[kind].begin(), members[kind].end()}});
-  }
+  Assignment assignment(program);
+  program.communicators = assignment.communicators();
   for (RankProgram& rank : program.ranks) {
+    assignment.number_messages(rank, static_cast<std::size_t>(problem.ranks()));
     for (Instruction& instruction : rank.instructions) {
       if (instruction.kind != InstructionKind::transfer) continue;
-      instruction.communicator =
-          ids[pipeline_index(rank.transfers[instruction.body.first].payload)];
+      instruction.communicator = assignment.of(rank.transfers[instruction.body.first]);
     }
   }
   return program;

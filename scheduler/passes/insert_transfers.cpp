@@ -65,7 +65,7 @@ Schedule compute_of(const Program& program) {
 class TransferPlacer {
  public:
   TransferPlacer(const Problem& problem, const Program& program)
-      : problem_(problem), channels_(problem), program_(program), ends_(program.ranks.size()) {
+      : channels_(problem), program_(program), ends_(program.ranks.size()) {
     Evaluator evaluator(problem, Time{1});
     timing_ = evaluator.evaluate(compute_of(program));
     if (!timing_.complete) {
@@ -141,25 +141,19 @@ class TransferPlacer {
   void append(RankProgram& rank, std::size_t number, const PlacedTransfer& placed) const {
     const Channels::Channel& channel = channels_[placed.channel];
     const bool send = channel.source == static_cast<Rank>(number);
-    const bool forward = channel.kind == PayloadKind::activation;
     Transfer transfer;
     transfer.is_send = send;
     transfer.peer = static_cast<std::uint16_t>(send ? channel.destination : channel.source);
     transfer.payload = channel.payload(placed.microbatch);
-    // What flows over an edge has the size of the lower stage's output, in both directions.
-    transfer.size = problem_.message[static_cast<std::size_t>(forward ? channel.from : channel.to)];
-    OpKind kind = send ? OpKind::send_backward : OpKind::receive_backward;
-    if (forward) kind = send ? OpKind::send_forward : OpKind::receive_forward;
+    transfer.size = channel.size;
     Instruction instruction{.kind = InstructionKind::transfer};
-    instruction.op = {kind, channel.replica,
-                      static_cast<std::uint16_t>(send ? channel.from : channel.to),
-                      placed.microbatch};
+    instruction.op =
+        send ? channel.send_op(placed.microbatch) : channel.receive_op(placed.microbatch);
     instruction.body = {static_cast<std::uint32_t>(rank.transfers.size()), 1};
     rank.transfers.push_back(transfer);
     rank.instructions.push_back(instruction);
   }
 
-  const Problem& problem_;
   const Channels channels_;
   const Program& program_;
   Evaluation timing_;

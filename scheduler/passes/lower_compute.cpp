@@ -1,5 +1,10 @@
+#include <map>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "scheduler/graph/channels.h"
 #include "scheduler/passes/kernel_table.h"
 #include "scheduler/passes/passes.h"
 
@@ -29,45 +34,54 @@ Instruction run(const Slot& slot, KernelTable& kernels) {
           .paired = slot.second};
 }
 
-// Turns the ops of a file into transfers. An op names one end and its stage; which edge of the
-// stage graph it means follows from the count: the k-th time a rank sends (receives) the same thing
-// it is to its k-th successor (from its k-th predecessor) on another rank.
+// Turns the ops of a file into transfers. An op names one end and its stage; which channel it means
+// follows from the count: the k-th time a rank sends (receives) the same thing it is the stage's
+// k-th output (input) that crosses ranks.
 class TransferReader {
  public:
-  TransferReader(const Problem& problem, Rank rank) : problem_(problem), rank_(rank) {}
+  explicit TransferReader(const Channels& channels) : channels_(channels) {}
 
   Transfer read(const Op& op) {
-    const bool forward = op.kind == OpKind::send_forward || op.kind == OpKind::receive_forward;
-    const bool send = is_send(op.kind);
-    // Data leaves a stage for its successors in the forward direction, for its predecessors else.
-    const auto neighbours = forward == send ? problem_.graph.successors(op.stage)
-                                            : problem_.graph.predecessors(op.stage);
-    int seen = count_[op]++;
-    Stage other = op.stage;  // no such edge: names itself, which verify() objects to
-    for (const Stage neighbour : neighbours) {
-      if (problem_.placement.rank_of(neighbour, op.replica) == rank_) continue;
-      other = neighbour;
-      if (seen-- == 0) break;
-    }
-    if (other == op.stage && !neighbours.empty()) other = neighbours.front();
     Transfer transfer;
-    transfer.is_send = send;
-    transfer.peer = static_cast<std::uint16_t>(problem_.placement.rank_of(other, op.replica));
-    transfer.payload = {.kind = forward ? PayloadKind::activation : PayloadKind::gradient,
-                        .replica = op.replica,
-                        .from = send ? op.stage : static_cast<std::uint16_t>(other),
-                        .to = send ? static_cast<std::uint16_t>(other) : op.stage,
-                        .part = 0,
-                        .microbatch = op.microbatch};
-    // What flows over an edge has the size of the lower stage's output, in both directions.
-    transfer.size = problem_.message[static_cast<std::size_t>(forward ? transfer.payload.from
-                                                                      : transfer.payload.to)];
+    transfer.is_send = is_send(op.kind);
+    const auto id = channel_of(op, count_[op]++);
+    if (id) {
+      const Channels::Channel& channel = channels_[*id];
+      transfer.peer =
+          static_cast<std::uint16_t>(transfer.is_send ? channel.destination : channel.source);
+      transfer.payload = channel.payload(op.microbatch);
+      transfer.size = channel.size;
+    } else {
+      // No such edge: it names itself, which verify() objects to.
+      transfer.payload = {.kind = is_forward(op) ? PayloadKind::activation : PayloadKind::gradient,
+                          .replica = op.replica,
+                          .from = op.stage,
+                          .to = op.stage,
+                          .part = 0,
+                          .microbatch = op.microbatch};
+    }
     return transfer;
   }
 
  private:
-  const Problem& problem_;
-  Rank rank_;
+  static bool is_forward(const Op& op) {
+    return op.kind == OpKind::send_forward || op.kind == OpKind::receive_forward;
+  }
+
+  // The last of its kind where the file asks for more than there are.
+  [[nodiscard]] std::optional<Channels::Id> channel_of(const Op& op, int nth) const {
+    const Op compute{is_forward(op) ? OpKind::forward : OpKind::backward_input, op.replica,
+                     op.stage, op.microbatch};
+    std::optional<Channels::Id> found;
+    for (const Channels::Id id :
+         is_send(op.kind) ? channels_.outputs(compute) : channels_.inputs(compute)) {
+      if (!found || channels_[id].crosses_ranks()) found = id;
+      if (channels_[id].crosses_ranks() && nth-- == 0) break;
+    }
+    return found;
+  }
+
+  const Channels& channels_;
   std::map<Op, int> count_;
 };
 
@@ -96,9 +110,10 @@ Program lower_compute(const Problem& problem, const Schedule& schedule) {
 Program lower_file(const Problem& problem, const ScheduleFile& file) {
   Program program = empty_program(problem, file.name);
   KernelTable kernels(problem);
+  const Channels channels(problem);
   for (std::size_t rank = 0; rank < file.rows.size(); ++rank) {
     RankProgram& target = program.ranks[rank];
-    TransferReader reader(problem, static_cast<Rank>(rank));
+    TransferReader reader(channels);
     for (const Action& action : file.rows[rank]) {
       if (action.form == Action::Form::group) {
         append_transfers(target, reader, action.group);

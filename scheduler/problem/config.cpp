@@ -44,7 +44,7 @@ ExecutionModel read_execution(const Cursor& at) {
 void read_memory(const Cursor& at, Config& config) {
   at.allow_keys({"limit", "limit_activations", "static"});
   if (const auto c = at.find("limit")) {
-    if (!config.activation) {
+    if (!config.activation && !at.find("static")) {
       c->fail(
           "given without stages.activation, so there is nothing to limit; add for example "
           "activation: 100MiB, or use memory.limit_activations");

@@ -56,10 +56,19 @@ Time Costs::duration(const Op& op) const {
 }
 
 Time Costs::duration(const Op& forward, const Op& backward) const {
-  const Time pair =
-      backward.kind == OpKind::backward ? pairs_.find(forward.stage, backward.stage) : Time{-1};
-  if (pair < Time{0}) return duration(forward) + duration(backward);
-  if (uniform()) return pair;
+  const Time parts_alone = duration(forward) + duration(backward);
+  // Without a weight gradient I is the whole backward, and fusing it cannot cost more than not to.
+  const bool is_input_alone =
+      backward.kind == OpKind::backward_input && stages_[backward.stage].backward_weight == Time{0};
+  if (backward.kind != OpKind::backward && !is_input_alone) return parts_alone;
+  const Time pair = fused(forward, backward);
+  if (pair < Time{0}) return parts_alone;
+  return is_input_alone ? std::min(pair, parts_alone) : pair;
+}
+
+Time Costs::fused(const Op& forward, const Op& backward) const {
+  const Time pair = pairs_.find(forward.stage, backward.stage);
+  if (pair < Time{0} || uniform()) return pair;
   const auto f = static_cast<double>(stages_[forward.stage].forward.count());
   const auto i = static_cast<double>(stages_[backward.stage].backward_input.count());
   const auto w = static_cast<double>(stages_[backward.stage].backward_weight.count());

@@ -59,15 +59,22 @@ class Costs {
   [[nodiscard]] const MicrobatchFactors& factors() const { return factors_; }
   [[nodiscard]] const PairCosts& pairs() const { return pairs_; }
   // Do all microbatches cost the same?
-  [[nodiscard]] bool uniform() const { return factors_.forward.empty(); }
+  [[nodiscard]] bool uniform() const {
+    return factors_.forward.empty() && factors_.backward_input.empty() &&
+           factors_.backward_weight.empty() && factors_.activation.empty();
+  }
 
   // Duration of one compute op, rounded to whole nanoseconds after its factor. O(1).
   [[nodiscard]] Time duration(const Op& op) const;
   // Duration of F fused with a backward: the pair's own cost, in proportion to the factors of its
-  // parts, or the sum of the parts. A pair of an F with an I alone costs the sum.
+  // parts, or the sum of the parts. A pair of an F with an I costs the sum, unless the stage has no
+  // weight gradient: then I is all of its backward, and the pair holds where it is less.
   [[nodiscard]] Time duration(const Op& forward, const Op& backward) const;
 
  private:
+  // The pair's own cost, -1ns if it has none.
+  [[nodiscard]] Time fused(const Op& forward, const Op& backward) const;
+
   std::vector<StageCost> stages_;
   MicrobatchFactors factors_;
   PairCosts pairs_;

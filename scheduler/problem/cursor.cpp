@@ -14,6 +14,12 @@
 namespace counterflow {
 namespace {
 
+// YAML spells its booleans in three ways.
+bool is_spelling(std::string_view text, std::string_view word) {
+  return (word == "true" && (text == "True" || text == "TRUE")) ||
+         (word == "false" && (text == "False" || text == "FALSE"));
+}
+
 using Kind = yaml::Node::Kind;
 
 // Keys that have a meaning in the format but not in this version.
@@ -157,7 +163,9 @@ std::string Cursor::text(std::string_view what) const {
 
 std::string_view Cursor::choice(const std::vector<std::string_view>& words) const {
   for (const std::string_view word : words) {
-    if (node_->kind == Kind::scalar && node_->text == word) return word;
+    if (node_->kind == Kind::scalar && (node_->text == word || is_spelling(node_->text, word))) {
+      return word;
+    }
   }
   const std::string given = spoken();
   const std::string rule = fmt::format("{} is not one of {}", shown(given), fmt::join(words, ", "));

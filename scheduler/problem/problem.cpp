@@ -17,7 +17,17 @@ Bytes scaled(Bytes size, const std::vector<double>& factors, Microbatch microbat
 
 bool Problem::needs_backward_input(Stage stage) const {
   if (forward_only) return false;
-  if (needs_backward_weight(stage)) return true;
+  // Along a chain there is nothing to keep; a graph that joins needs marks.
+  while (!needs_backward_weight(stage)) {
+    const auto feeders = graph.predecessors(stage);
+    if (feeders.empty()) return false;
+    if (feeders.size() > 1) return any_feeder_trains(stage);
+    stage = feeders.front();
+  }
+  return true;
+}
+
+bool Problem::any_feeder_trains(Stage stage) const {
   std::vector<std::uint8_t> upstream(static_cast<std::size_t>(stage) + 1, 0);
   upstream.back() = 1;
   for (Stage s = stage; s >= 0; --s) {

@@ -62,9 +62,12 @@ struct Problem {
   [[nodiscard]] bool needs_backward_weight(Stage stage) const {
     return !forward_only && frozen[static_cast<std::size_t>(stage)] == 0;
   }
-  // Does a gradient flow back through the stage: is it, or anything it is fed by, trainable? O(S)
-  // for a graph with frozen stages, O(1) else.
+  // Does a gradient flow back through the stage: is it, or anything it is fed by, trainable? O(1)
+  // for a stage that is not frozen, O(S) for one that is.
   [[nodiscard]] bool needs_backward_input(Stage stage) const;
+
+  // Is the stage, or anything that feeds it directly or not, trainable? O(S).
+  [[nodiscard]] bool any_feeder_trains(Stage stage) const;
 
   // Duration of one slot: of its op, or of the fused pair. O(1) (pairs: one hash look-up).
   [[nodiscard]] Time duration(const Slot& slot) const;

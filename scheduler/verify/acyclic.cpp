@@ -39,10 +39,11 @@ void acyclic(const Problem& problem, const Schedule& schedule, Diagnostics& out)
     return fmt::format("rank {} [{}] {}", rank, position, to_string(slot_at(vertex)));
   };
   std::string message = "the order is a cycle: ";
-  for (const auto& [vertex, reason] : cycle) {
-    message += fmt::format("{} {} ", named(vertex), explanation(reason));
+  for (std::size_t k = 0; k < cycle.size(); ++k) {
+    const Vertex next = cycle[(k + 1) % cycle.size()].vertex;
+    message += fmt::format("{}{} {} {}", k == 0 ? "" : "; ", named(cycle[k].vertex),
+                           explanation(cycle[k].reason), named(next));
   }
-  message += named(cycle.front().vertex);
   const auto [rank, position] = dependencies.place(cycle.front().vertex);
   out.push_back({.rule = "deadlock",
                  .rank = rank,

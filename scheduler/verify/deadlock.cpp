@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "scheduler/graph/blocking.h"
 #include "scheduler/graph/digraph.h"
 #include "scheduler/graph/matching.h"
 #include "scheduler/graph/recordings.h"
@@ -54,12 +55,9 @@ class WaitGraph {
     return begin_of(rank, index) + 1;
   }
 
-  // A receive that is merely posted lets its stream go on; a group of several ends as one.
   [[nodiscard]] bool blocks_stream(const RankProgram& list, const Instruction& instruction) const {
-    if (semantics_ != Semantics::posted || instruction.kind != InstructionKind::transfer)
-      return true;
-    const auto transfers = list.transfers_of(instruction);
-    return transfers.size() > 1 || transfers.front().is_send;
+    return instruction.kind != InstructionKind::transfer ||
+           !releases_stream_at_begin(semantics_, list.transfers_of(instruction));
   }
 
   void add_rank(std::size_t rank, DigraphBuilder& builder) {

@@ -50,7 +50,6 @@ class MessageCensus {
     for (Channels::Id id = 0; id < channels_.size(); ++id) {
       const Channels::Channel& channel = channels_[id];
       if (!channel.crosses_ranks()) continue;
-      if (problem_.forward_only && channel.kind == PayloadKind::gradient) continue;
       for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
         if (problem_.replica_of(mb) != channel.replica) continue;
         const bool sent = sends_[cell(id, mb)] > 0;
@@ -69,15 +68,8 @@ class MessageCensus {
 
   static void report(const Channels::Channel& channel, Microbatch microbatch, bool send,
                      bool other_end, Diagnostics& out) {
-    const bool forward = channel.kind == PayloadKind::activation;
-    const auto op = [&](bool of_send) -> Op {
-      OpKind kind = of_send ? OpKind::send_backward : OpKind::receive_backward;
-      if (forward) kind = of_send ? OpKind::send_forward : OpKind::receive_forward;
-      return {kind, channel.replica,
-              static_cast<std::uint16_t>(of_send ? channel.from : channel.to), microbatch};
-    };
-    const Op missing = op(send);
-    const Op present = op(!send);
+    const Op missing = send ? channel.send_op(microbatch) : channel.receive_op(microbatch);
+    const Op present = send ? channel.receive_op(microbatch) : channel.send_op(microbatch);
     const Rank here = send ? channel.source : channel.destination;
     const Rank there = send ? channel.destination : channel.source;
     std::string message =
@@ -105,7 +97,7 @@ std::string mismatch(const Program& program, const Transfer& send, const Matchin
                        text(send.payload), end.rank, text(receive.payload));
   }
   if (send.size != receive.size || send.type != receive.type) {
-    return fmt::format("sends {} bytes of {}, but rank {} expects {} of {}", send.size.value,
+    return fmt::format("sends {} B as {}, but rank {} expects {} B as {}", send.size.value,
                        name(send.type), end.rank, receive.size.value, name(receive.type));
   }
   return "";

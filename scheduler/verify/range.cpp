@@ -7,48 +7,47 @@
 namespace counterflow::rules {
 namespace {
 
+struct Fault {
+  const char* rule;
+  std::string message;
+};
+
 // What is wrong with one op on this rank, if anything.
-std::optional<std::string> fault(const Problem& problem, Rank rank, const Op& op) {
+std::optional<Fault> fault(const Problem& problem, Rank rank, const Op& op) {
   if (op.stage >= problem.stages()) {
-    return fmt::format("there is no stage {}; the problem has stages 0..{}", op.stage,
-                       problem.stages() - 1);
+    return Fault{"range", fmt::format("there is no stage {}; the problem has stages 0..{}",
+                                      op.stage, problem.stages() - 1)};
   }
   if (op.replica >= problem.placement.replicas()) {
-    return "there is no second replica; only the bidirectional placement has one";
+    return Fault{"range", "there is no second replica; only the bidirectional placement has one"};
   }
   if (has_microbatch(op.kind) && (op.microbatch < 0 || op.microbatch >= problem.microbatches)) {
-    return fmt::format("there is no microbatch {}; the problem has 0..{}", op.microbatch,
-                       problem.microbatches - 1);
+    return Fault{"range", fmt::format("there is no microbatch {}; the problem has 0..{}",
+                                      op.microbatch, problem.microbatches - 1)};
   }
   if (has_microbatch(op.kind) && op.replica != problem.replica_of(op.microbatch)) {
-    return fmt::format("microbatch {} flows through replica {}, not {}", op.microbatch,
-                       problem.replica_of(op.microbatch), op.replica);
+    return Fault{"range",
+                 fmt::format("microbatch {} flows through replica {}, not {}", op.microbatch,
+                             problem.replica_of(op.microbatch), op.replica)};
   }
   const Rank home = problem.placement.rank_of(op.stage, op.replica);
   if (home != rank) {
-    return fmt::format("stage {} expected on rank {}, given rank {}", op.stage, home, rank);
+    return Fault{"rank",
+                 fmt::format("stage {} expected on rank {}, given rank {}", op.stage, home, rank)};
   }
   return std::nullopt;
-}
-
-std::string_view rule_of(const Problem& problem, const Op& op) {
-  const bool known = op.stage < problem.stages() && op.replica < problem.placement.replicas();
-  return known && (!has_microbatch(op.kind) || (op.microbatch < problem.microbatches &&
-                                                op.replica == problem.replica_of(op.microbatch)))
-             ? "rank"
-             : "range";
 }
 
 void check(const Problem& problem, std::size_t rank, std::size_t index, const Op& op,
            Diagnostics& out) {
   if (op.kind == OpKind::none) return;
-  if (auto message = fault(problem, static_cast<Rank>(rank), op)) {
-    out.push_back({.rule = std::string(rule_of(problem, op)),
-                   .rank = static_cast<Rank>(rank),
-                   .index = static_cast<std::int64_t>(index),
-                   .op = op,
-                   .message = std::move(*message)});
-  }
+  auto found = fault(problem, static_cast<Rank>(rank), op);
+  if (!found) return;
+  out.push_back({.rule = found->rule,
+                 .rank = static_cast<Rank>(rank),
+                 .index = static_cast<std::int64_t>(index),
+                 .op = op,
+                 .message = std::move(found->message)});
 }
 
 bool row_count(const Problem& problem, std::size_t rows, Diagnostics& out) {

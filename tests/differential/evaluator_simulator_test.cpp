@@ -96,6 +96,19 @@ TEST(Lowering, IsFaultlessUnderEverySemanticsOnRandomProblems) {
     for (const auto& [semantics, completes] : stalled.semantics) {
       ASSERT_TRUE(completes) << name(semantics);
     }
+    // Where nothing queues, it measures the same.
+    const auto measured = [&](const Program& run) {
+      return measure(run, simulate(run, sample.problem.links, ExecutionModel::ideal()).timeline);
+    };
+    const Report direct = measured(program);
+    const Report imported = measured(back);
+    for (std::size_t rank = 0; rank < direct.per_rank.size(); ++rank) {
+      ASSERT_EQ(imported.per_rank[rank].busy, direct.per_rank[rank].busy);
+      ASSERT_EQ(imported.per_rank[rank].peak_activations, direct.per_rank[rank].peak_activations);
+      if (!sample.problem.links.has_bandwidth()) {
+        ASSERT_EQ(imported.per_rank[rank].comm_exposed, direct.per_rank[rank].comm_exposed);
+      }
+    }
   }
 }
 

@@ -162,9 +162,9 @@ TEST(DeadlockRule, CycleOfAnOrder) {
   EXPECT_EQ(
       faults(chain(2, 2), "0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n"),
       "deadlock rank 0 [2] 0F1: the order is a cycle: rank 0 [2] 0F1 makes the input of rank 1 "
-      "[0] 1F1 stands before, on its rank, rank 1 [1] 1F0 makes the activations for rank 1 "
-      "[2] 1B0 makes the gradient for rank 0 [1] 0B0 stands before, on its rank, rank 0 [2] "
-      "0F1\n");
+      "[0] 1F1; rank 1 [0] 1F1 stands before, on its rank, rank 1 [1] 1F0; rank 1 [1] 1F0 makes "
+      "the activations for rank 1 [2] 1B0; rank 1 [2] 1B0 makes the gradient for rank 0 [1] 0B0; "
+      "rank 0 [1] 0B0 stands before, on its rank, rank 0 [2] 0F1\n");
 }
 
 // ---- memory
@@ -301,10 +301,9 @@ TEST(MatchingRule, Sizes) {
   Program program = compile(problem, order("0F0,0F1\n1F0,1F1\n"));
   program.ranks[1].transfers[1].size = Bytes{9};
   program.ranks[1].transfers[0].type = DataType::bf16;
-  EXPECT_EQ(
-      text(verify(problem, program).diagnostics),
-      "matching rank 0 [1] 0SEND_F0: sends 0 bytes of bytes, but rank 1 expects 0 of bf16\n"
-      "matching rank 0 [3] 0SEND_F1: sends 0 bytes of bytes, but rank 1 expects 9 of bytes\n");
+  EXPECT_EQ(text(verify(problem, program).diagnostics),
+            "matching rank 0 [1] 0SEND_F0: sends 0 B as bytes, but rank 1 expects 0 B as bf16\n"
+            "matching rank 0 [3] 0SEND_F1: sends 0 B as bytes, but rank 1 expects 9 B as bytes\n");
 }
 
 TEST(OrderRule, AReceiveBehindTheComputeThatNeedsIt) {

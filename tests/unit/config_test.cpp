@@ -50,6 +50,7 @@ TEST(Config, ReadsThePipeline) {
   EXPECT_EQ(config.group_size->value, 5);
   EXPECT_EQ(config.schedule.value, "orders/mine.csv");
   EXPECT_EQ(with({"pipeline.split_backward=false"}).split_backward, SplitBackward::full);
+  EXPECT_EQ(with({"pipeline.split_backward=True"}).split_backward, SplitBackward::split);
   EXPECT_EQ(with({"pipeline.split_backward=auto"}).split_backward, SplitBackward::automatic);
 }
 

@@ -61,6 +61,19 @@ TEST(Costs, PairWithAnInputGradientAloneCostsTheSum) {
             31);
 }
 
+TEST(Costs, PairWithAStageWithoutWeightGradientCostsNoMoreThanItsParts) {
+  PairCosts pairs;
+  pairs.set(0, 1, Time{25});
+  pairs.set(1, 1, Time{100});
+  const Costs costs({{Time{10}, Time{20}, Time{30}}, {Time{11}, Time{21}, Time{0}}}, {}, pairs);
+  const auto pair = [&](int forward) {
+    return costs.duration(op(OpKind::forward, forward, 0), op(OpKind::backward_input, 1, 0))
+        .count();
+  };
+  EXPECT_EQ(pair(0), 25);
+  EXPECT_EQ(pair(1), 11 + 21);
+}
+
 TEST(Costs, PairScalesInProportionToItsParts) {
   PairCosts pairs;
   pairs.set_default(Time{300});
