@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 
 #include "report/format.h"
@@ -18,6 +19,13 @@ double relative_makespan(const Report& report, const Report& first) {
   return static_cast<double>(report.makespan.count()) / static_cast<double>(first.makespan.count());
 }
 
+// Stages whose parameters the fullest rank holds.
+int stages_a_rank(const Report& report) {
+  int most = 0;
+  for (const RankReport& rank : report.per_rank) most = std::max(most, rank.stages_held);
+  return most;
+}
+
 void append_run(std::string& out, const NamedRun& run, const Report& first, std::size_t width) {
   const Report& report = run.drawing.report;
   std::int64_t activations = 0;
@@ -27,12 +35,14 @@ void append_run(std::string& out, const NamedRun& run, const Report& first, std:
     memory = std::max(memory, rank.peak_memory);
   }
   const bool bounded = report.lower_bound.count() > 0;
-  fmt::format_to(
-      std::back_inserter(out), "{:<{}}{:>12}{:>10.3f}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n",
-      run.name, width, readable_time(report.makespan), relative_makespan(report, first),
-      readable_share(report.bubble_fraction), readable_share(report.span_bubble_fraction),
-      bounded ? readable_time(report.lower_bound) : "-", bounded ? readable_share(report.gap) : "-",
-      activations, readable_bytes(memory));
+  fmt::format_to(std::back_inserter(out),
+                 "{:<{}}{:>7}{:>8}{:>13}{:>12}{:>10.3f}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n",
+                 run.name, width, report.ranks, report.stages, stages_a_rank(report),
+                 readable_time(report.makespan), relative_makespan(report, first),
+                 readable_share(report.bubble_fraction),
+                 readable_share(report.span_bubble_fraction),
+                 bounded ? readable_time(report.lower_bound) : "-",
+                 bounded ? readable_share(report.gap) : "-", activations, readable_bytes(memory));
 }
 
 }  // namespace
@@ -40,9 +50,10 @@ void append_run(std::string& out, const NamedRun& run, const Report& first, std:
 std::string compare_table(std::span<const NamedRun> runs) {
   std::size_t width = 8;
   for (const NamedRun& run : runs) width = std::max(width, run.name.size());
-  std::string out = fmt::format("{:<{}}{:>12}{:>10}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n", "run",
-                                width, "makespan", "relative", "bubble", "span bubble", "bound",
-                                "gap", "activations", "memory");
+  std::string out =
+      fmt::format("{:<{}}{:>7}{:>8}{:>13}{:>12}{:>10}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n", "run",
+                  width, "ranks", "stages", "stages/rank", "makespan", "relative", "bubble",
+                  "span bubble", "bound", "gap", "activations", "memory");
   for (const NamedRun& run : runs) append_run(out, run, runs.front().drawing.report, width);
   return out;
 }
@@ -55,6 +66,9 @@ std::string compare_json(std::span<const NamedRun> runs) {
   for (const NamedRun& run : runs) {
     json::Object entry(array.element());
     entry.add("name", run.name);
+    entry.add("ranks", std::int64_t{run.drawing.report.ranks});
+    entry.add("stages", std::int64_t{run.drawing.report.stages});
+    entry.add("stages_per_rank", std::int64_t{stages_a_rank(run.drawing.report)});
     entry.add("relative_makespan",
               relative_makespan(run.drawing.report, runs.front().drawing.report));
     append_json(entry.member("report"), run.drawing.report);

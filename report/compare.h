@@ -19,8 +19,11 @@ struct NamedRun {
 [[nodiscard]] std::string compare_html(std::span<const NamedRun> runs);
 
 // The figures as a table for a terminal: one line a run, makespans also relative to the first.
+// Ranks (devices), stages, and stages a rank (copies whose parameters the fullest rank holds) are
+// columns of their own.
 [[nodiscard]] std::string compare_table(std::span<const NamedRun> runs);
-// The same as JSON: {"schema_version", "runs": [{"name", "relative_makespan", "report"}]}.
+// The same as JSON: {"schema_version", "runs": [{"name", "ranks", "stages", "stages_per_rank",
+// "relative_makespan", "report"}]}.
 [[nodiscard]] std::string compare_json(std::span<const NamedRun> runs);
 
 }  // namespace counterflow

@@ -11,6 +11,7 @@
 #include "scheduler/problem/config.h"
 #include "scheduler/problem/error.h"
 #include "tools/graphviz.h"
+#include "tools/suggestion.h"
 
 namespace counterflow {
 namespace {
@@ -60,8 +61,9 @@ bool selects(std::string_view entry, const Artifact& artifact) {
   std::string list;
   for (const std::string_view each : known)
     list += fmt::format("{}{}", list.empty() ? "" : " ", each);
-  throw InputError(fmt::format("--emit: unknown file '{}', did you mean '{}'? Known: {}", entry,
-                               nearest(entry, known), list));
+  const std::string guess = did_you_mean(entry, nearest(entry, known));
+  throw InputError(fmt::format("--emit: unknown file '{}'{} Known: {}", entry,
+                               guess.empty() ? "." : guess, list));
 }
 
 }  // namespace
@@ -85,7 +87,8 @@ std::vector<OutputFile> make_artifacts(const std::vector<std::string_view>& name
   std::vector<OutputFile> files;
   for (const Artifact& each : kArtifacts) {
     if (std::find(names.begin(), names.end(), each.name) == names.end()) continue;
-    files.push_back({std::string(each.name), each.make(plan, run)});
+    files.push_back(
+        {std::string(each.name), [&each, &plan, &run] { return each.make(plan, run); }});
   }
   return files;
 }

@@ -15,7 +15,7 @@ namespace counterflow {
 // one.
 [[nodiscard]] std::vector<std::string_view> artifacts_named(const std::vector<std::string>& emit);
 
-// Their contents.
+// The files, each made when it is written. They refer to plan and run.
 [[nodiscard]] std::vector<OutputFile> make_artifacts(const std::vector<std::string_view>& names,
                                                      const Plan& plan, const Run& run);
 

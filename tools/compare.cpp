@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/drawing.h"
@@ -38,41 +39,58 @@ struct Comparison {
   std::vector<Refusal> refused;
 };
 
-NamedRun run_schedule(const CompareOptions& options, const std::string& schedule) {
+// The options of one of the schedules.
+Options options_for(const CompareOptions& options, const std::string& schedule) {
   Options one = options;
   one.config = options.inputs.front();
   one.schedule = schedule;
-  const Plan plan = make_plan(one);
-  Verdict verdict = check(plan, one.asked_semantics(), pass_observer(one));
-  if (!verdict.ok()) throw InfeasibleError(faults_text(plan, verdict));
+  one.schedule_label = "--schedules: ";
+  return one;
+}
+
+NamedRun run_schedule(const Options& options) {
+  const Plan plan = make_plan(options);
+  Verdict verdict = check(plan, options.asked_semantics(), pass_observer(options));
+  if (!verdict.ok()) throw InfeasibleError(faults_summary(plan, verdict));
   const Run done = run(plan, std::move(*verdict.lowered));
-  return {schedule,
+  return {options.schedule,
           make_drawing({done.program, done.timeline, done.report, plan.problem.limits.bytes})};
 }
 
-// A mistyped name or a faulty config is the user's to mend; a schedule that does not fit is a
-// result.
+// A mistyped name or a faulty config is the user's to mend; a family that does not fit is a result.
 void check_inputs(const CompareOptions& options) {
   if (options.schedules.empty()) {
     throw InputError("compare needs --schedules a,b,c beside a config, or two timeline.json");
   }
-  Options first = options;
-  first.schedule = options.schedules.front();
-  (void)read_config(options.inputs.front(), first.overrides());
-  for (const std::string& name : options.schedules) {
-    if (name == "auto" || name.ends_with(".csv") || find_family(name) != nullptr) continue;
-    throw InputError(fmt::format("--schedules: unknown schedule '{}', did you mean '{}'?", name,
-                                 nearest_family(name)));
+  if (!options.schedule.empty()) {
+    throw InputError(
+        fmt::format("--schedule {}: compare takes its schedules from --schedules; add "
+                    "it there",
+                    options.schedule));
   }
+  const Options first = options_for(options, options.schedules.front());
+  first.name_as_typed([&] { return read_config(first.config, first.overrides()); });
+  for (const std::string& name : options.schedules) {
+    if (name == "auto" || is_schedule_file(name) || find_family(name) != nullptr) continue;
+    throw InputError("--schedules: " + unknown_schedule(name));
+  }
+}
+
+// Of a file there is no shape to refuse: whatever is wrong with it is an error.
+[[noreturn]] void fail_file(const Options& options, std::string_view reason) {
+  const bool named = reason.starts_with(options.schedule_label);
+  throw InputError((named ? "" : options.schedule_label) + std::string(reason));
 }
 
 Comparison compare_schedules(const CompareOptions& options) {
   check_inputs(options);
   Comparison result;
   for (const std::string& schedule : options.schedules) {
+    const Options one = options_for(options, schedule);
     try {
-      result.runs.push_back(run_schedule(options, schedule));
+      result.runs.push_back(run_schedule(one));
     } catch (const InputError& error) {
+      if (is_schedule_file(schedule)) fail_file(one, error.what());
       result.refused.push_back({schedule, error.what(), false});
     } catch (const InfeasibleError& error) {
       result.refused.push_back({schedule, error.what(), true});
@@ -115,13 +133,20 @@ void write_page(const std::string& output, const std::vector<NamedRun>& runs) {
   const bool is_file = path.extension() == ".html";
   const std::filesystem::path folder = is_file ? path.parent_path() : path;
   write_files(folder.empty() ? "." : folder.string(),
-              {{is_file ? path.filename().string() : "compare.html", compare_html(runs)}});
+              {{is_file ? path.filename().string() : "compare.html",
+                [&runs] { return compare_html(runs); }}});
 }
 
 int compare(const CompareOptions& options) {
   const bool timelines = options.inputs.size() == 2;
   if (timelines && !options.schedules.empty()) {
     throw InputError("compare takes one config with --schedules, or two timeline.json without");
+  }
+  if (timelines && !options.overrides().empty()) {
+    throw InputError(
+        fmt::format("two timeline.json are compared as they are; leave out {}, which "
+                    "belongs to a config",
+                    options.overrides().front()));
   }
   const Comparison result = timelines ? compare_timelines(options) : compare_schedules(options);
   for (const Refusal& each : result.refused) {

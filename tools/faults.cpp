@@ -52,19 +52,24 @@ std::string excerpt(const std::vector<std::string_view>& cells, std::ptrdiff_t i
 
 }  // namespace
 
-std::string to_text(const Diagnostics& faults, const GridOf& grid) {
+std::string to_line(const Diagnostic& fault) {
+  const std::string where = place(fault);
+  return fmt::format("{}{}[{}] {}", where, where.empty() ? "" : ": ", fault.rule, fault.message);
+}
+
+std::string to_text(const Diagnostics& faults, const GridOf& grid, std::size_t most) {
   const std::vector<std::string_view> rows = split(grid.csv, '\n');
+  std::vector<std::vector<std::string_view>> cells(rows.size());  // of the rows that have faults
   std::string text;
-  for (const Diagnostic& fault : faults) {
-    const std::string where = place(fault);
-    text +=
-        fmt::format("{}{}[{}] {}\n", where, where.empty() ? "" : ": ", fault.rule, fault.message);
+  for (std::size_t i = 0; i < std::min(most, faults.size()); ++i) {
+    const Diagnostic& fault = faults[i];
+    text += to_line(fault) + '\n';
     if (!fault.rank || !fault.index) continue;
     const auto rank = static_cast<std::size_t>(*fault.rank);
     if (rank >= rows.size()) continue;
-    const std::vector<std::string_view> cells = split(rows[rank], ',');
-    if (*fault.index < 0 || static_cast<std::size_t>(*fault.index) >= cells.size()) continue;
-    text += excerpt(cells, *fault.index, fmt::format("rank {}:", *fault.rank));
+    if (cells[rank].empty()) cells[rank] = split(rows[rank], ',');
+    if (*fault.index < 0 || static_cast<std::size_t>(*fault.index) >= cells[rank].size()) continue;
+    text += excerpt(cells[rank], *fault.index, fmt::format("rank {}:", *fault.rank));
   }
   return text;
 }

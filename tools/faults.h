@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -12,8 +13,16 @@ struct GridOf {
   std::string csv;
 };
 
-// Every fault: rule, rank, position, op and message, and the cells around it with a marker below.
-[[nodiscard]] std::string to_text(const Diagnostics& faults, const GridOf& grid);
+// So many faults are printed with their grid; a list may have as many as the schedule has ops.
+inline constexpr std::size_t kMostFaultsShown = 20;
+
+// One fault in a line: place, op, rule and message.
+[[nodiscard]] std::string to_line(const Diagnostic& fault);
+
+// The first `most` faults: rule, rank, position, op and message, and the cells around it with a
+// marker below. O(grid), however many there are.
+[[nodiscard]] std::string to_text(const Diagnostics& faults, const GridOf& grid,
+                                  std::size_t most = kMostFaultsShown);
 
 // [{"rule", "rank", "index", "op", "message"}], null where there is no such place.
 [[nodiscard]] nlohmann::ordered_json to_json(const Diagnostics& faults);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <new>
@@ -9,6 +11,8 @@
 #include "scheduler/problem/error.h"
 #include "tools/command.h"
 #include "tools/console.h"
+#include "tools/options.h"
+#include "tools/suggestion.h"
 
 namespace counterflow {
 namespace {
@@ -33,10 +37,11 @@ std::string unexpected(const CLI::App& app) {
                                                   : "unexpected argument";
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string_view bare = std::string_view(word).substr(0, word.find('='));
-  const std::string_view guess = nearest(bare, views);
-  std::string text = std::string(what) + " '" + word + "'";
-  if (!guess.empty()) text += ", did you mean '" + std::string(guess) + "'?";
-  return text;
+  std::string hint = did_you_mean(bare, nearest(bare, views));
+  if (hint.empty() && !is_option && !known.empty()) {
+    hint = fmt::format("; there are {}", fmt::join(known, ", "));
+  }
+  return fmt::format("{} '{}'{}", what, word, hint);
 }
 
 int usage_error(const CLI::App& app, const std::string& text) {
@@ -44,6 +49,15 @@ int usage_error(const CLI::App& app, const std::string& text) {
   const std::string name = given.empty() ? "" : " " + given.front()->get_name();
   message(Severity::error, text + "\n  counterflow" + name + " --help lists what there is");
   return kBadInput;
+}
+
+// "--ranks=": CLI11 would take the next argument for the value.
+std::string_view without_value(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) return argument;
+  }
+  return {};
 }
 
 // Parses and runs. Exceptions that are the user's to know come out as they are.
@@ -57,6 +71,10 @@ int run(int argc, const char* const* argv) {
   add_verify(app, command);
   add_compare(app, command);
   add_schedules(app, command);
+  if (const std::string_view option = without_value(argc, argv); !option.empty()) {
+    return usage_error(app, fmt::format("{}: the value after = is empty", option));
+  }
+  for (CLI::App* each : app.get_subcommands({})) refuse_empty_values(*each);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

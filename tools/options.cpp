@@ -1,20 +1,73 @@
 #include "tools/options.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 
+#include "scheduler/problem/text.h"
+
 namespace counterflow {
+namespace {
+
+// An option that is short for --set of a key.
+struct Shortcut {
+  std::string_view label;
+  std::string_view key;
+  std::string Options::*value;
+};
+
+constexpr Shortcut kShortcuts[] = {
+    {"--schedule ", "pipeline.schedule", &Options::schedule},
+    {"--ranks ", "pipeline.ranks", &Options::ranks},
+    {"--microbatches ", "pipeline.microbatches", &Options::microbatches},
+    {"--chunks ", "pipeline.chunks", &Options::chunks},
+    {"--execution ", "execution", &Options::execution},
+};
+
+std::string assignment(const Shortcut& shortcut, const std::string& value) {
+  return fmt::format("{}={}", shortcut.key, value);
+}
+
+std::string_view label_of(const Shortcut& shortcut, const Options& options) {
+  return shortcut.value == &Options::schedule ? options.schedule_label : shortcut.label;
+}
+
+// Whichever of the two came last, the other would be ignored without a word.
+void check_conflicts(const Options& options, const Shortcut& shortcut) {
+  const std::string& value = options.*shortcut.value;
+  for (const std::string& setting : options.settings) {
+    const std::string_view key = std::string_view(setting).substr(0, setting.find('='));
+    const bool same = key == shortcut.key && setting != assignment(shortcut, value);
+    const bool below = key.starts_with(std::string(shortcut.key) + ".");
+    if (!same && !below) continue;
+    throw InputError(fmt::format("{}{} and --set {} both give {}; keep one of them",
+                                 label_of(shortcut, options), shown(value), shown(setting),
+                                 shortcut.key));
+  }
+}
+
+}  // namespace
 
 Overrides Options::overrides() const {
   Overrides all = settings;
-  const auto add = [&all](const char* key, const std::string& value) {
-    if (!value.empty()) all.push_back(std::string(key) + "=" + value);
-  };
-  add("pipeline.schedule", schedule);
-  add("pipeline.ranks", ranks);
-  add("pipeline.microbatches", microbatches);
-  add("pipeline.chunks", chunks);
-  add("execution", execution);
+  for (const Shortcut& shortcut : kShortcuts) {
+    const std::string& value = this->*shortcut.value;
+    if (value.empty()) continue;
+    check_conflicts(*this, shortcut);
+    all.push_back(assignment(shortcut, value));
+  }
   return all;
+}
+
+std::string Options::as_typed(std::string_view message) const {
+  for (const Shortcut& shortcut : kShortcuts) {
+    const std::string& value = this->*shortcut.value;
+    const std::string inner = "--set " + shown(assignment(shortcut, value));
+    if (value.empty() || !message.starts_with(inner)) continue;
+    return fmt::format("{}{}{}", label_of(shortcut, *this), shown(value),
+                       message.substr(inner.size()));
+  }
+  return std::string(message);
 }
 
 std::vector<Semantics> Options::asked_semantics() const {
@@ -50,6 +103,18 @@ void add_common_options(CLI::App& command, Options& options) {
   command.add_flag("-v,--verbose", options.verbose, "say more");
   command.add_flag("--dump-passes", options.dump_passes,
                    "each pass with its time and instruction count on stderr; with -v its result");
+}
+
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    const std::string what =
+        fmt::format("the value is empty; give {}, {}",
+                    option->get_type_name().empty() ? "one" : option->get_type_name(),
+                    option->get_description());
+    option->check([what](const std::string& value) { return value.empty() ? what : std::string(); },
+                  "", "not empty");
+  }
 }
 
 }  // namespace counterflow

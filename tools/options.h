@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scheduler/ir/execution_model.h"
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/error.h"
 
 namespace counterflow {
 
@@ -26,16 +28,33 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
   bool dump_passes = false;
+  // What stands before the schedule's name in messages: `compare` has it from another option.
+  std::string schedule_label = "--schedule ";
 
-  // All of them as config overrides. A shortcut such as --ranks wins over --set.
+  // All of them as config overrides. Throws InputError where a shortcut such as --ranks and --set
+  // give one key different values.
   [[nodiscard]] Overrides overrides() const;
   // The semantics whose deadlocks count.
   [[nodiscard]] std::vector<Semantics> asked_semantics() const;
+  // A message about an override that was a shortcut, under the name the user typed.
+  [[nodiscard]] std::string as_typed(std::string_view message) const;
+
+  // `work`, its InputErrors worded as_typed.
+  template <typename Work>
+  auto name_as_typed(const Work& work) const {
+    try {
+      return work();
+    } catch (const InputError& error) {
+      throw InputError(as_typed(error.what()));
+    }
+  }
 };
 
 // Declares the options above, the config itself excepted.
 void add_common_options(CLI::App& command, Options& options);
 // Declares CONFIG.
 void add_config_argument(CLI::App& command, Options& options);
+// Lets every option of a subcommand that takes a value refuse an empty one.
+void refuse_empty_values(CLI::App& command);
 
 }  // namespace counterflow

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "scheduler/problem/error.h"
 
@@ -35,6 +37,11 @@ void write_file(const fs::path& path, const std::string& content) {
   }
 }
 
+void refuse_directory(const fs::path& target) {
+  std::error_code ignored;
+  if (fs::is_directory(target, ignored)) fail(target, "it is a directory");
+}
+
 // A directory being filled. Whatever is not committed is taken away again, made folders included.
 class Staging {
  public:
@@ -44,44 +51,85 @@ class Staging {
 
   ~Staging() {
     std::error_code ignored;
-    for (const auto& [temporary, target] : files_) fs::remove(temporary, ignored);
+    for (const File& file : files_) {
+      fs::remove(file.temporary, ignored);
+      fs::remove(file.earlier, ignored);
+    }
     if (committed_) return;
     for (auto made = made_.rbegin(); made != made_.rend(); ++made) fs::remove(*made, ignored);
   }
 
+  // Before any file is made, which may take long.
+  void check_target(const std::string& name) const { refuse_directory(directory_ / name); }
+
   void add(const OutputFile& file) {
-    const fs::path target = directory_ / file.name;
-    std::error_code ignored;
-    if (fs::is_directory(target, ignored)) fail(target, "it is a directory");
-    files_.emplace_back(directory_ / fmt::format(".{}.{}", file.name, getpid()), target);
-    write_file(files_.back().first, file.content);
+    const auto hidden = [&](std::string_view suffix) {
+      return directory_ / fmt::format(".{}.{}{}", file.name, getpid(), suffix);
+    };
+    files_.push_back({hidden(""), hidden(".earlier"), directory_ / file.name});
+    write_file(files_.back().temporary, file.make());
   }
 
   void commit() {
-    committed_ = true;
-    for (const auto& [temporary, target] : files_) {
+    for (const File& file : files_) refuse_directory(file.target);
+    for (File& file : files_) {
       std::error_code error;
-      fs::rename(temporary, target, error);
-      if (error) fail(target, error.message());
+      keep_earlier(file, error);
+      if (!error) fs::rename(file.temporary, file.target, error);
+      if (error) {
+        roll_back();
+        fail(file.target, error.message());
+      }
+      file.replaced = true;
     }
+    committed_ = true;
   }
 
  private:
+  struct File {
+    fs::path temporary;
+    fs::path earlier;  // where what stood at the target is kept until all are in place
+    fs::path target;
+    bool kept = false;
+    bool replaced = false;
+  };
+
+  // By a second name where the file system has them, so that the target is never missing.
+  static void keep_earlier(File& file, std::error_code& error) {
+    std::error_code none;
+    if (!fs::exists(fs::symlink_status(file.target, none))) return;
+    fs::create_hard_link(file.target, file.earlier, error);
+    if (error) fs::rename(file.target, file.earlier, error);
+    file.kept = !error;
+  }
+
+  void roll_back() {
+    for (File& file : files_) {
+      std::error_code error;
+      if (file.kept) {
+        fs::rename(file.earlier, file.target, error);
+        if (error) file.earlier.clear();  // all there is left of it, so it stays
+      } else if (file.replaced) {
+        fs::remove(file.target, error);
+      }
+    }
+  }
+
   void make_directories() {
     fs::path path;
     for (const fs::path& part : directory_) {
       path /= part;
       std::error_code error;
+      std::error_code none;
       if (fs::create_directory(path, error)) made_.push_back(path);
-      if (error || !fs::is_directory(path, error)) {
-        fail(path, error ? error.message() : "it is not a directory");
-      }
+      if (fs::is_directory(path, none)) continue;
+      fail(path, fs::exists(path, none) ? "it is not a directory" : error.message());
     }
   }
 
   fs::path directory_;
-  std::vector<fs::path> made_;                        // folders that were not there before
-  std::vector<std::pair<fs::path, fs::path>> files_;  // temporary, target
+  std::vector<fs::path> made_;  // folders that were not there before
+  std::vector<File> files_;
   bool committed_ = false;
 };
 
@@ -89,6 +137,7 @@ class Staging {
 
 void write_files(const std::string& directory, const std::vector<OutputFile>& files) {
   Staging staging(directory);
+  for (const OutputFile& file : files) staging.check_target(file.name);
   for (const OutputFile& file : files) staging.add(file);
   staging.commit();
 }

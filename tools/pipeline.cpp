@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "scheduler/bounds/lower_bound.h"
 #include "scheduler/graph/evaluate.h"
@@ -18,11 +20,25 @@
 namespace counterflow {
 namespace {
 
+bool has_fault_of(const Diagnostics& faults, std::initializer_list<std::string_view> rules) {
+  return std::any_of(faults.begin(), faults.end(), [&](const Diagnostic& fault) {
+    return std::find(rules.begin(), rules.end(), fault.rule) != rules.end();
+  });
+}
+
 // Does every op name a stage, a microbatch and a rank that there are? Only then can it be lowered.
 bool is_in_range(const Diagnostics& faults) {
-  return std::none_of(faults.begin(), faults.end(), [](const Diagnostic& fault) {
-    return fault.rule == "range" || fault.rule == "rank";
-  });
+  return !has_fault_of(faults, {"range", "rank"});
+}
+
+// Where each compute of a row stands among all its actions.
+std::vector<std::int64_t> compute_positions(const std::vector<Action>& row) {
+  std::vector<std::int64_t> positions;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i].form == Action::Form::group || !is_compute(row[i].op.kind)) continue;
+    positions.push_back(static_cast<std::int64_t>(i));
+  }
+  return positions;
 }
 
 // The faults of a file with communication, every index a position in the file's row. Faults of
@@ -30,19 +46,26 @@ bool is_in_range(const Diagnostics& faults) {
 Diagnostics file_faults(const Plan& plan) {
   const ScheduleFile& file = *plan.communication;
   Diagnostics faults = verify(plan.problem, file);
-  if (!is_in_range(faults)) return faults;
+  if (faults.empty() || !is_in_range(faults)) return faults;
+  std::vector<std::vector<std::int64_t>> positions;
+  for (const auto& row : file.rows) positions.push_back(compute_positions(row));
   for (Diagnostic& fault : faults) {
     if (!fault.rank || !fault.index) continue;
-    const auto& row = file.rows[static_cast<std::size_t>(*fault.rank)];
-    std::int64_t computes_before = *fault.index;
-    for (std::size_t position = 0; position < row.size(); ++position) {
-      if (row[position].form == Action::Form::group || !is_compute(row[position].op.kind)) continue;
-      if (computes_before-- > 0) continue;
-      fault.index = static_cast<std::int64_t>(position);
-      break;
-    }
+    const auto& row = positions[static_cast<std::size_t>(*fault.rank)];
+    const auto index = static_cast<std::size_t>(*fault.index);
+    if (index < row.size()) fault.index = row[index];
   }
   return faults;
+}
+
+// What all three semantics make of an order that is not lowered, its transfers only inferred or not
+// to be trusted: they stop where the order itself does. Empty: not even the order can be followed.
+std::vector<SemanticsVerdict> verdicts_of_order(const Plan& plan, const Diagnostics& faults) {
+  if (has_fault_of(faults, {"range", "rank", "complete"})) return {};
+  const bool completes = Evaluator(plan.problem).makespan(plan.schedule) >= Time{0};
+  std::vector<SemanticsVerdict> verdicts;
+  for (const Semantics each : kAllSemantics) verdicts.push_back({each, completes});
+  return verdicts;
 }
 
 double gap(Time makespan, Time bound) {
@@ -57,10 +80,7 @@ Verdict check(const Plan& plan, std::span<const Semantics> asked, const PassObse
   verdict.order = plan.communication ? file_faults(plan) : verify(plan.problem, plan.schedule);
   const bool lowers = plan.communication ? is_in_range(verdict.order) : verdict.order.empty();
   if (!lowers) {
-    // Transfers are only inferred or not to be trusted: all three stop where the order itself does.
-    const bool completes =
-        is_in_range(verdict.order) && Evaluator(plan.problem).makespan(plan.schedule) >= Time{0};
-    for (const Semantics each : kAllSemantics) verdict.semantics.push_back({each, completes});
+    verdict.semantics = verdicts_of_order(plan, verdict.order);
     return verdict;
   }
   verdict.lowered = plan.communication ? import(plan.problem, *plan.communication, observer)

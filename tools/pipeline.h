@@ -21,7 +21,7 @@ namespace counterflow {
 struct Verdict {
   Diagnostics order;    // of the order: index is a position in the schedule, or in the file's row
   Diagnostics program;  // of the lowered program: index is an instruction
-  std::vector<SemanticsVerdict> semantics;  // all three
+  std::vector<SemanticsVerdict> semantics;  // all three; empty where nothing could be analysed
   std::optional<Program> lowered;           // there unless the order is too faulty to lower
 
   [[nodiscard]] bool ok() const { return order.empty() && program.empty(); }

@@ -7,71 +7,98 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "scheduler/problem/text.h"
 #include "schedules/registry.h"
 #include "tools/auto_schedule.h"
+#include "tools/file_facts.h"
 #include "tools/input_file.h"
+#include "tools/suggestion.h"
 
 namespace counterflow {
 namespace {
 
 constexpr std::string_view kFileSuffix = ".csv";
-// Stage-microbatches of one problem: a few gigabytes of program.
-constexpr std::int64_t kMaxStageMicrobatches = 10'000'000;
 
-// Before anything is allocated for it.
-void check_size(const Config& config, std::int64_t stages) {
-  if (stages > kMaxStages) {
-    throw InputError(
-        config.ranks.where,
-        fmt::format("{} ranks with {} stages a rank are {} stages; "
-                    "the most is {}",
-                    config.ranks.value, stages / config.ranks.value, stages, kMaxStages));
-  }
-  const std::int64_t work = stages * config.microbatches.value;
-  if (work > kMaxStageMicrobatches) {
-    throw InputError(config.microbatches.where,
-                     fmt::format("{} stages of {} microbatches are {} stage-microbatches; the most "
-                                 "is {}",
-                                 stages, config.microbatches.value, work, kMaxStageMicrobatches));
-  }
+// Before anything is allocated for them; microbatches are counted with the problem.
+void check_stages(const Config& config, std::int64_t stages) {
+  if (stages <= kMaxStages) return;
+  throw InputError(
+      config.ranks.where,
+      fmt::format("{} ranks with {} stages a rank are {} stages; the most is {}",
+                  config.ranks.value, stages / config.ranks.value, stages, kMaxStages));
 }
 
-template <typename Visit>
-void for_each_op(const ScheduleFile& file, const Visit& visit) {
-  for (const auto& row : file.rows) {
-    for (const Action& action : row) {
-      if (action.form == Action::Form::group) {
-        std::for_each(action.group.begin(), action.group.end(), visit);
-        continue;
-      }
-      visit(action.op);
-      if (action.form == Action::Form::pair) visit(action.paired);
+template <typename T>
+void check_list(const std::optional<PerItem<T>>& item) {
+  if (!item || !item->is_list || !item->values.empty()) return;
+  throw InputError(item->where, fmt::format("{}: the list is empty; give one entry for each, or "
+                                            "one value for all",
+                                            item->key));
+}
+
+// No list of costs or sizes may be empty, whatever else the schedule has to say about its length.
+void check_lists(const Config& config) {
+  check_list(config.forward);
+  check_list(config.backward_input);
+  check_list(config.backward_weight);
+  check_list(config.activation);
+  check_list(config.weight_activation);
+  check_list(config.message);
+  check_list(config.memory_limit);
+  check_list(config.activation_limit);
+  check_list(config.static_memory);
+}
+
+// How many stages a rank the config asks for: its own number, or `otherwise`.
+int chunks_of(const Config& config, int otherwise) {
+  return config.chunks ? config.chunks->value : otherwise;
+}
+
+// The placement the config gives, else `kind`, with so many stages a rank.
+Placement placement_of(const Config& config, PlacementKind kind, int chunks) {
+  const int ranks = config.ranks.value;
+  if (config.placement) kind = config.placement->value.kind;
+  try {
+    if (kind == PlacementKind::list) {
+      const std::vector<Rank>& list = config.placement->value.list;
+      return {ranks, list};
     }
+    check_stages(config, std::int64_t{ranks} * chunks);
+    return {kind, ranks, chunks};
+  } catch (const std::invalid_argument& error) {
+    throw InputError(config.placement ? config.placement->where : config.schedule.where,
+                     fmt::format("pipeline.placement {}: {}", name(kind), error.what()));
   }
 }
 
-// Stages a rank, read off the highest stage the file names.
-int chunks_in(const ScheduleFile& file, int ranks, PlacementKind kind) {
-  if (kind == PlacementKind::bidirectional) return 1;
-  int stages = 0;
-  for_each_op(file, [&](const Op& op) { stages = std::max(stages, op.stage + 1); });
-  return std::max(kind == PlacementKind::v ? 2 : 1, (stages + ranks - 1) / ranks);
+bool exists(PlacementKind kind, int ranks, int chunks) {
+  try {
+    return Placement(kind, ranks, chunks).ranks() == ranks;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
 }
 
-bool is_forward_only(const ScheduleFile& file) {
-  bool any = false;
-  bool backward = false;
-  for_each_op(file, [&](const Op& op) {
-    any = true;
-    backward |= is_backward(op.kind) || op.kind == OpKind::send_backward ||
-                op.kind == OpKind::receive_backward;
-  });
-  return any && !backward;
+// The placement the config gives, else the family's. One that does not even exist for the family's
+// number of stages is of another kind: that, and not its own rule, is what to say.
+Placement placement_for(const Config& config, const Family& family, int chunks) {
+  check_stages(config, std::int64_t{config.ranks.value} * chunks);
+  const PlacementKind kind = config.placement ? config.placement->value.kind : family.placement;
+  if (kind != family.placement && kind != PlacementKind::list &&
+      !exists(kind, config.ranks.value, chunks)) {
+    throw InputError(
+        config.placement->where,
+        fmt::format("{} needs the {} placement, the config has {}: leave "
+                    "pipeline.placement out, or set it to {}",
+                    family.name, name(family.placement), name(kind), name(family.placement)));
+  }
+  return placement_of(config, family.placement, chunks);
 }
 
 void plan_from_file(Plan& plan, const std::filesystem::path& path) {
   const Config& config = plan.config;
   const SourceLocation& where = config.schedule.where;
+  ScheduleFile file = parse_schedule(read_input(path.string(), where), path.string());
   if (!config.placement) {
     throw InputError(where,
                      fmt::format("the schedule file '{}' does not say which rank holds which "
@@ -79,7 +106,6 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
                                  "bidirectional or a list)",
                                  path.string()));
   }
-  ScheduleFile file = parse_schedule(read_input(path.string(), where), path.string());
   const int ranks = config.ranks.value;
   if (file.rows.size() != static_cast<std::size_t>(ranks)) {
     throw InputError(
@@ -94,6 +120,13 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
                                        .forward_only = is_forward_only(file)});
   // As written, so that a result does not depend on where it was made.
   file.name = config.schedule.value;
+  check_split(config, plan.problem, file);
+  if (plan.problem.forward_only && (config.backward_input || config.backward_weight)) {
+    plan.notes.push_back(
+        fmt::format("{} has no backward, so it is taken as forward-only; the "
+                    "costs of the backward are not used",
+                    file.name));
+  }
   plan.schedule = file.compute();
   if (file.has_communication) plan.communication = std::move(file);
 }
@@ -119,7 +152,7 @@ void plan_from_family(Plan& plan, const Family& family) {
   const SourceLocation& where = config.schedule.where;
   // First of all, so that a shape the family cannot have is not taken for a wrong placement.
   if (const auto reason = refusal(family, shape)) throw InputError(where, *reason);
-  plan.problem = make_problem(config, {.placement = placement_of(config, family.placement, chunks),
+  plan.problem = make_problem(config, {.placement = placement_for(config, family, chunks),
                                        .forward_only = family.forward_only});
   plan.family = &family;
   try {
@@ -147,34 +180,22 @@ void plan_automatically(Plan& plan) {
   plan.notes.push_back(std::move(choice.note));
 }
 
-}  // namespace
-
-int chunks_of(const Config& config, int otherwise) {
-  return config.chunks ? config.chunks->value : otherwise;
+// A group size that nothing reads is said, not refused: one config serves several schedules.
+void note_group_size(Plan& plan) {
+  if (!plan.config.group_size) return;
+  if (plan.family != nullptr && plan.family->takes_groups) return;
+  plan.notes.push_back(
+      fmt::format("pipeline.group_size {} is not used: {} has no groups of "
+                  "microbatches",
+                  plan.config.group_size->value, plan.schedule.name));
 }
 
-Placement placement_of(const Config& config, PlacementKind kind, int chunks) {
-  const int ranks = config.ranks.value;
-  if (config.placement) kind = config.placement->value.kind;
-  try {
-    if (kind == PlacementKind::list) {
-      const std::vector<Rank>& list = config.placement->value.list;
-      check_size(config, static_cast<std::int64_t>(list.size()));
-      return {ranks, list};
-    }
-    check_size(config, std::int64_t{ranks} * chunks);
-    return {kind, ranks, chunks};
-  } catch (const std::invalid_argument& error) {
-    throw InputError(config.placement ? config.placement->where : config.schedule.where,
-                     fmt::format("pipeline.placement {}: {}", name(kind), error.what()));
-  }
-}
-
-Plan make_plan(const Options& options) {
+Plan plan_of(const Options& options) {
   Plan plan;
   plan.config = read_config(options.config, options.overrides());
+  check_lists(plan.config);
   const Located<std::string>& wanted = plan.config.schedule;
-  if (wanted.value.ends_with(kFileSuffix)) {
+  if (is_schedule_file(wanted.value)) {
     // Paths in a config are relative to it, those on the command line to the working directory.
     const std::filesystem::path path(wanted.value);
     const bool typed = !options.schedule.empty();
@@ -184,13 +205,34 @@ Plan make_plan(const Options& options) {
   } else if (const Family* family = find_family(wanted.value)) {
     plan_from_family(plan, *family);
   } else {
-    throw InputError(
-        wanted.where,
-        fmt::format("unknown schedule '{}', did you mean '{}'? `counterflow schedules` "
-                    "lists the families; a file ends in .csv",
-                    wanted.value, nearest_family(wanted.value)));
+    throw InputError(wanted.where, unknown_schedule(wanted.value));
   }
+  note_group_size(plan);
   return plan;
+}
+
+}  // namespace
+
+bool is_schedule_file(std::string_view schedule) {
+  return schedule.ends_with(kFileSuffix);
+}
+
+std::string unknown_schedule(std::string_view name) {
+  const std::string guess = did_you_mean(name, nearest_family(name));
+  if (!guess.empty()) {
+    return fmt::format(
+        "unknown schedule '{}'{} `counterflow schedules` lists the families; a file "
+        "ends in .csv",
+        shown(name), guess);
+  }
+  std::vector<std::string_view> known;
+  for (const Family& family : families()) known.push_back(family.name);
+  return fmt::format("unknown schedule '{}'; there are {}, auto, and files that end in .csv",
+                     shown(name), fmt::join(known, ", "));
+}
+
+Plan make_plan(const Options& options) {
+  return options.name_as_typed([&] { return plan_of(options); });
 }
 
 }  // namespace counterflow

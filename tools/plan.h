@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scheduler/ir/schedule.h"
@@ -20,7 +21,8 @@ struct Plan {
   Schedule schedule;
   const Family* family = nullptr;             // nullptr: the schedule is a file
   std::optional<ScheduleFile> communication;  // of a file that brings its own
-  std::vector<std::string> notes;  // how the schedule was chosen, where that needs saying
+  std::vector<std::string>
+      notes;  // how the schedule was chosen, and what of the config is not used
 };
 
 // Reads the config with its overrides and resolves the schedule: a family's order, the fastest
@@ -28,9 +30,9 @@ struct Plan {
 // none.
 [[nodiscard]] Plan make_plan(const Options& options);
 
-// How many stages a rank the config asks for: its own number, or `otherwise`.
-[[nodiscard]] int chunks_of(const Config& config, int otherwise);
-// The placement the config gives, else `kind`, with so many stages a rank. Throws InputError.
-[[nodiscard]] Placement placement_of(const Config& config, PlacementKind kind, int chunks);
+// Is this schedule a file rather than a name?
+[[nodiscard]] bool is_schedule_file(std::string_view schedule);
+// What to say of a name that is no schedule: the likely one, or all there are.
+[[nodiscard]] std::string unknown_schedule(std::string_view name);
 
 }  // namespace counterflow

@@ -10,10 +10,11 @@ namespace counterflow {
 // nothing.
 void present(const Report& report, const Options& options);
 
-// Every fault on stderr; returns the exit status for them.
+// The first faults on stderr, each with the cells around it, and how many more there are; returns
+// the exit status for them.
 int report_faults(const Plan& plan, const Verdict& verdict);
 
-// The faults of a verdict as text, each with the cells around it; "" if there are none.
-[[nodiscard]] std::string faults_text(const Plan& plan, const Verdict& verdict);
+// The faults of a verdict in one line: how many, and the first. There must be one.
+[[nodiscard]] std::string faults_summary(const Plan& plan, const Verdict& verdict);
 
 }  // namespace counterflow

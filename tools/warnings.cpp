@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace counterflow {
 namespace {
@@ -38,23 +39,48 @@ void short_warm_up(const Plan& plan, std::vector<std::string>& out) {
                   name, needed, plan.problem.microbatches));
 }
 
-void uneven_memory(const Plan& plan, const Report& report, std::vector<std::string>& out) {
-  const auto by_peak = [](const RankReport& a, const RankReport& b) {
-    return a.peak_activations < b.peak_activations;
-  };
-  const auto [low, high] =
-      std::minmax_element(report.per_rank.begin(), report.per_rank.end(), by_peak);
-  if (low == high || plan.problem.forward_only) return;
-  if (high->peak_activations < kUnevenMemory * std::max<std::int64_t>(1, low->peak_activations)) {
-    return;
+bool is_chain(const StageGraph& graph) {
+  for (Stage s = 0; s + 1 < graph.stages(); ++s) {
+    if (graph.successors(s).size() != 1 || !graph.has_edge(s, s + 1)) return false;
   }
-  const bool is_1f1b = plan.family != nullptr && plan.family->name == "1f1b";
+  return true;
+}
+
+// The ranks with a stage that is trained: of the others an activation is soon done with.
+std::vector<Rank> trained_ranks(const Problem& problem) {
+  std::vector<Rank> ranks;
+  for (Rank rank = 0; rank < problem.ranks(); ++rank) {
+    const auto chunks = problem.placement.chunks_of(rank);
+    const bool trained = std::any_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
+      return problem.needs_backward_weight(chunk.stage);
+    });
+    if (trained) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void uneven_memory(const Plan& plan, const Report& report, std::vector<std::string>& out) {
+  const Problem& problem = plan.problem;
+  const auto peak = [&](Rank rank) {
+    return report.per_rank[static_cast<std::size_t>(rank)].peak_activations;
+  };
+  const std::vector<Rank> ranks = trained_ranks(problem);
+  if (ranks.empty()) return;  // forward-only, or all frozen
+  const auto [low, high] = std::minmax_element(ranks.begin(), ranks.end(),
+                                               [&](Rank a, Rank b) { return peak(a) < peak(b); });
+  if (peak(*high) < kUnevenMemory * std::max<std::int64_t>(1, peak(*low))) return;
+  const bool chain = is_chain(problem.graph);
+  const auto as_1f1b = [&](Rank rank) {
+    return peak(rank) == std::min(problem.microbatches, problem.ranks() - rank);
+  };
+  const bool by_1f1b = chain && plan.family != nullptr && plan.family->name == "1f1b" &&
+                       as_1f1b(*low) && as_1f1b(*high);
   out.push_back(fmt::format(
       "activation memory is uneven: rank {} holds up to {} stage-microbatches, rank {} only {}{}. "
-      "zbv and dualpipev hold as many on every rank; recomputing activations lowers all.",
-      high - report.per_rank.begin(), high->peak_activations, low - report.per_rank.begin(),
-      low->peak_activations,
-      is_1f1b ? ", as 1F1B keeps min(m, p-r) microbatches in flight on rank r" : ""));
+      "{}ecomputing activations lowers all.",
+      *high, peak(*high), *low, peak(*low),
+      by_1f1b ? ", as 1F1B keeps min(m, p-r) microbatches in flight on rank r" : "",
+      chain ? "zbv and dualpipev hold as many on every rank; r" : "R"));
 }
 
 void doubled_parameters(const Plan& plan, std::vector<std::string>& out) {

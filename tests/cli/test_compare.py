@@ -1,5 +1,7 @@
 """compare: schedules of one config, or two timelines."""
 
+import pytest
+
 from harness import BASIC
 
 
@@ -46,6 +48,59 @@ def test_all_over_memory_is_exit_1(counterflow, config):
 
 def test_a_mistyped_schedule_is_exit_2(counterflow, config):
     assert "'1f1b'" in counterflow("compare", config(), "--schedules", "1f1b,1f1bb", code=2).err
+
+
+@pytest.mark.parametrize("placement", ["", ", placement: loop"])
+@pytest.mark.parametrize("text", [None, "0F0,0Q\n", "0F0,0B0\n"], ids=["no", "malformed", "rows"])
+def test_a_bad_file_is_exit_2_and_named_as_typed(counterflow, config, tmp_path, placement, text):
+    if text is not None:
+        (tmp_path / "order.csv").write_text(text, encoding="utf-8")
+    path = config(BASIC.replace("1f1b}", f"1f1b{placement}}}"))
+    result = counterflow("compare", path, "--schedules", "1f1b,order.csv", "--json", code=2)
+    assert result.out == ""
+    assert result.err.startswith("error: --schedules: ")
+    assert "order.csv" in result.err
+    assert "--set" not in result.err
+
+
+def test_a_file_with_faults_is_left_out_with_the_first_of_them(counterflow, config, tmp_path):
+    rows = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n"
+    (tmp_path / "order.csv").write_text(rows, encoding="utf-8")
+    path = config(
+        BASIC.replace("ranks: 4, microbatches: 8", "placement: loop, ranks: 2, microbatches: 2")
+    )
+    result = counterflow("compare", path, "--schedules", "1f1b,order.csv", "--json", code=0)
+    (refused,) = result.json["refused"]
+    assert "1B1" in refused["reason"]
+    assert "\n" not in refused["reason"]
+
+
+def test_options_that_compare_would_ignore_are_exit_2(counterflow, config):
+    path = config()
+    two = ("--schedules", "1f1b,gpipe")
+    assert "gpipe" in counterflow("compare", path, *two, "--schedule", "gpipe", code=2).err
+    setting = "pipeline.schedule=gpipe"
+    assert setting in counterflow("compare", path, *two, "--set", setting, code=2).err
+    counterflow("compile", path, "-o", "a", "--emit", "timeline.json", code=0)
+    timelines = ("a/timeline.json", "a/timeline.json")
+    assert "ranks=2" in counterflow("compare", *timelines, "--ranks", 2, code=2).err
+    counterflow("compare", *timelines, code=0)
+
+
+def test_h33_ranks_stages_and_stages_a_rank_are_columns(counterflow, config):
+    text = BASIC.replace("ranks: 4, microbatches: 8", "ranks: {}, microbatches: {}")
+    for name, ranks, microbatches in (("dualpipe", 8, 20), ("dualpipev", 4, 10)):
+        path = config(text.replace("{}", str(ranks), 1).replace("{}", str(microbatches), 1))
+        counterflow(
+            "compile", path, "--schedule", name, "-o", name, "--emit", "timeline.json", code=0
+        )
+    timelines = ("dualpipe/timeline.json", "dualpipev/timeline.json")
+    header, *rows = counterflow("compare", *timelines, code=0).out.splitlines()
+    assert header.split()[1:4] == ["ranks", "stages", "stages/rank"]
+    assert [row.split()[1:4] for row in rows] == [["8", "8", "2"], ["4", "8", "2"]]
+    runs = counterflow("compare", *timelines, "--json", code=0).json["runs"]
+    figures = [(run["ranks"], run["stages"], run["stages_per_rank"]) for run in runs]
+    assert figures == [(8, 8, 2), (4, 8, 2)]
 
 
 def test_a_bad_config_is_exit_2(counterflow, config):

@@ -148,6 +148,40 @@ def test_a_target_that_is_a_folder_stops_all_files(counterflow, config, tmp_path
     assert names(tmp_path / "out") == ["trace.json"]
 
 
+@pytest.mark.parametrize("name", ["schedule.csv", "program.json", "graph.dot"])
+def test_a_target_that_is_a_folder_leaves_an_earlier_result_alone(
+    counterflow, config, tmp_path, name
+):
+    out = tmp_path / "out"
+    counterflow("compile", config(), "-o", "out", code=0)
+    (out / name).unlink()
+    (out / name).mkdir()
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    counterflow("compile", config(), "-o", "out", "--microbatches", 9, code=4)
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+    assert names(out) == FILES
+
+
+def test_a_target_that_becomes_a_folder_meanwhile_stops_all_files(counterflow, config, tmp_path):
+    counterflow("compile", config(), "-o", "out", code=0)
+    before = (tmp_path / "out" / "schedule.csv").read_bytes()
+    # Graphviz runs between the making of the files and their renaming.
+    dot = tmp_path / "bin" / "dot"
+    dot.parent.mkdir()
+    dot.write_text(
+        f"#!/bin/sh\ncat >/dev/null\nmkdir -p '{tmp_path}/out/graph.svg'\necho '<svg/>'\n",
+        encoding="utf-8",
+    )
+    dot.chmod(0o755)
+    result = counterflow(
+        "compile", config(), "-o", "out", "--microbatches", 9, "--emit", "schedule.csv,graph.svg",
+        env={"PATH": f"{dot.parent}:/usr/bin:/bin"}, code=4,
+    )
+    assert "graph.svg" in result.err
+    assert (tmp_path / "out" / "schedule.csv").read_bytes() == before
+    assert names(tmp_path / "out") == sorted([*FILES, "graph.svg"])
+
+
 def test_its_own_schedule_csv_compiles_to_the_same_program(counterflow, config, tmp_path):
     counterflow("compile", config(), "-o", "one", code=0)
     path = config(BASIC.replace("1f1b", "one/schedule.csv, placement: loop"), "again.yaml")

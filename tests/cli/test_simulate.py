@@ -91,6 +91,48 @@ def test_uneven_activation_memory_is_explained(counterflow, config):
     assert not any("uneven" in text for text in even["warnings"])
 
 
+def uneven(counterflow, path, *settings):
+    """The warning about uneven memory under some --set, "" if there is none."""
+    arguments = [f"--set={setting}" for setting in settings]
+    warnings = counterflow("simulate", path, *arguments, "--json", code=0).json["warnings"]
+    return next((text for text in warnings if "uneven" in text), "")
+
+
+def test_h32_1f1b_explains_its_in_flight_microbatches_and_how_to_flatten_them(counterflow, config):
+    text = uneven(counterflow, config(pipeline("1f1b", 8, 24)))
+    for fact in ("rank 0 holds up to 8", "rank 7 only 1", "min(m, p-r)", "zbv", "dualpipev",
+                 "recomputing"):
+        assert fact in text
+
+
+def test_frozen_ranks_are_no_reason_for_uneven_memory(counterflow, config):
+    path = config()
+    text = uneven(counterflow, path, "stages.frozen=[0, 1]")
+    assert "rank 2 holds up to 2" in text
+    assert "rank 3 only 1" in text
+    assert uneven(counterflow, path, "stages.frozen=[0, 1, 2]") == ""
+    assert uneven(counterflow, path, "stages.frozen=[0, 1, 2, 3]") == ""
+
+
+def test_on_other_graphs_than_a_chain_no_v_schedule_is_recommended(counterflow, config):
+    text = uneven(counterflow, config(), "stages.graph=[[0,1],[0,2],[1,3],[2,3]]")
+    assert "ecomputing" in text
+    for fact in ("zbv", "dualpipev", "min(m, p-r)"):
+        assert fact not in text
+
+
+def test_a_group_size_that_nothing_reads_is_said(counterflow, config):
+    def warnings(schedule):
+        path = config(pipeline(schedule, 2, 4, ", group_size: 4"))
+        found = counterflow("simulate", path, "--json", code=0).json["warnings"]
+        return [text for text in found if "group_size" in text]
+
+    assert len(warnings("1f1b")) == 1
+    assert len(warnings("zbv")) == 1
+    assert warnings("interleaved-1f1b") == []
+    assert warnings("interleaved-zb") == []
+
+
 def test_doubled_parameters_are_said(counterflow, config):
     path = config(pipeline("dualpipe", 4, 8))
     warnings = counterflow("simulate", path, "--json", code=0).json["warnings"]
@@ -112,6 +154,56 @@ def test_wrong_placement_names_stage_and_ranks(counterflow, config):
     assert "stage 4" in error
     assert "rank 3" in error
     assert "rank 0" in error
+
+
+@pytest.mark.parametrize("kind", ["v", "wave", "loop"])
+def test_another_placement_is_named_before_its_own_rules(counterflow, config, kind):
+    path = config(pipeline("dualpipe", 4, 8, f", placement: {kind}"))
+    error = counterflow("simulate", path, code=2).err
+    assert "dualpipe needs the bidirectional placement" in error
+    assert f"the config has {kind}" in error
+    assert "chunk" not in error
+
+
+@pytest.mark.parametrize("key", ["stages.forward", "stages.backward_input", "memory.static"])
+def test_an_empty_list_is_called_empty(counterflow, config, key):
+    error = counterflow("simulate", config(), "--set", f"{key}=[]", code=2).err
+    assert f"{key}: the list is empty" in error
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--schedule", "zvb"), ("--ranks", "two"), ("--microbatches", "0"), ("--chunks", "-1"),
+     ("--execution", "ncl")],
+)
+def test_a_bad_shortcut_is_named_as_it_was_typed(counterflow, config, option, value):
+    error = counterflow("simulate", config(), option, value, code=2).err
+    assert error.startswith(f"error: {option} {value}: ")
+    assert "--set" not in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--ranks=5", "--set=pipeline.ranks=6"),
+        ("--set=pipeline.ranks=6", "--ranks=5"),
+        ("--schedule=zb-h1", "--set=pipeline.schedule=gpipe"),
+        ("--execution=nccl", "--set=execution.launch_order=serial"),
+        ("--microbatches=4", "--set=pipeline.microbatches.count=5"),
+    ],
+)
+def test_a_shortcut_and_set_that_contradict_are_exit_2(counterflow, config, arguments):
+    error = counterflow("simulate", config(), *arguments, code=2).err
+    assert "keep one" in error
+    for argument in arguments:
+        assert argument.split("=", 1)[1] in error
+
+
+def test_a_shortcut_and_set_that_agree_are_one(counterflow, config):
+    result = counterflow(
+        "simulate", config(), "--ranks=5", "--set=pipeline.ranks=5", "--json", code=0
+    )
+    assert result.json["ranks"] == 5
 
 
 def test_shortcuts_equal_set(counterflow, config):
@@ -224,4 +316,4 @@ def test_auto_needs_a_placement(counterflow, config):
 
 def test_sizes_beyond_all_reason_are_refused_at_once(counterflow, config):
     text = pipeline("interleaved-1f1b", 1000, 1_000_000, ", chunks: 4")
-    assert "the most is" in counterflow("simulate", config(text), code=2).err
+    assert "at most" in counterflow("simulate", config(text), code=2).err

@@ -54,6 +54,44 @@ def test_unknown_option_names_the_nearest(counterflow, config):
     assert "--microbatches" in result.err
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--schedule", "--execution", "--semantics", "--ranks", "--microbatches", "--chunks", "--set",
+     "--seed", "--output", "--emit"],
+)
+def test_an_empty_value_is_exit_2(counterflow, config, tmp_path, option):
+    rest = [] if option == "--output" else ["-o", "out"]
+    for given in ([option, ""], [f"{option}="]):
+        error = counterflow("compile", *given, config(), *rest, code=2).err
+        assert option in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml"]
+
+
+def test_an_empty_output_names_a_folder(counterflow, config):
+    error = counterflow("compile", config(), "-o", "", code=2).err
+    assert "empty" in error
+    assert "folder" in error
+
+
+def test_an_empty_config_or_list_of_schedules_is_exit_2(counterflow, config):
+    assert "CONFIG" in counterflow("simulate", "", code=2).err
+    assert "--schedules" in counterflow("compare", config(), "--schedules", "", code=2).err
+
+
+def test_words_like_nothing_known_get_the_list_instead_of_a_guess(counterflow, config):
+    path = config()
+    for arguments, known in (
+        (("qqqqqqqq", path), "simulate"),
+        (("simulate", path, "--schedule", "qqqqqqqq"), "zbv"),
+        (("compare", path, "--schedules", "qqqqqqqq"), "zbv"),
+        (("compile", path, "-o", "out", "--emit", "qqqqqqqq"), "trace.json"),
+        (("simulate", path, "--qqqqqqqq"), "--help"),
+    ):
+        error = counterflow(*arguments, code=2).err
+        assert "did you mean" not in error
+        assert known in error
+
+
 def test_missing_config_argument(counterflow):
     result = counterflow("simulate", code=2)
     assert "CONFIG" in result.err
@@ -119,6 +157,14 @@ def test_a_reader_that_goes_away_is_exit_4(counterflow, config):
     finally:
         os.close(write)
     assert "standard output" in result.err
+
+
+@pytest.mark.parametrize("directory", ["file", "file/below", "/dev/null"])
+def test_a_file_is_no_folder(counterflow, config, tmp_path, directory):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    for command in (("compile",), ("compare", "--schedules", "1f1b")):
+        error = counterflow(*command, config(), "-o", directory, code=4).err
+        assert "it is not a directory" in error
 
 
 @pytest.mark.parametrize("directory", ["file", "file/below", "/proc/nothing/here"])

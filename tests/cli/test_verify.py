@@ -5,6 +5,7 @@ import pytest
 from harness import DATA
 
 PUBLIC = DATA / "public"
+HUNG = "interleaved_2rank_4mb_comms.csv"  # completes only where sends are buffered
 STAGES = "stages: {forward: 1ms, backward_input: 1ms, backward_weight: 1ms}\n"
 
 
@@ -34,7 +35,7 @@ def test_text_of_a_valid_schedule(counterflow, config):
 
 @pytest.mark.parametrize("semantics", ["all", "posted", "rendezvous", "buffered"])
 def test_a_published_order_that_hangs_unless_buffered(counterflow, config, semantics):
-    path = config(file_config(2, 4, PUBLIC / "interleaved_2rank_4mb_comms.csv"))
+    path = config(file_config(2, 4, PUBLIC / HUNG))
     code = 0 if semantics == "buffered" else 1
     result = counterflow("verify", path, "--semantics", semantics, "--json", code=code)
     assert result.json["ok"] == (code == 0)
@@ -50,7 +51,7 @@ def test_a_published_order_that_hangs_unless_buffered(counterflow, config, seman
 
 
 def test_simulate_and_compile_of_that_order(counterflow, config, tmp_path):
-    path = config(file_config(2, 4, PUBLIC / "interleaved_2rank_4mb_comms.csv"))
+    path = config(file_config(2, 4, PUBLIC / HUNG))
     assert "0SEND_F1" in counterflow("simulate", path, code=1).err
     counterflow("simulate", path, "--semantics", "buffered", code=0)
     counterflow("compile", path, "-o", "out", "--semantics", "buffered", code=1)
@@ -108,6 +109,96 @@ def test_each_fault_has_rank_position_and_op(counterflow, config, tmp_path, rows
     text = counterflow("verify", path, code=1)
     assert "faulty" in text.out
     assert rule_words in text.err
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        ("0F0,0F1,0B0,0B1,1F0\n1B0,1F1,1B1\n", "unknown"),
+        ("0F0,0F1,0B0,0B7\n1F0,1B0,1F1,1B1\n", "unknown"),
+        ("0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n", "unknown"),
+        ("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1,1B1\n", "unknown"),
+        ("0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n", "deadlock"),
+        ("0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n", "ok"),
+    ],
+    ids=["wrong-rank", "out-of-range", "missing", "twice", "cycle", "memory"],
+)
+def test_semantics_of_what_cannot_be_analysed_are_unknown(
+    counterflow, config, tmp_path, rows, word
+):
+    (tmp_path / "order.csv").write_text(rows, encoding="utf-8")
+    path = config(file_config(2, 2, "order.csv"))
+    limit = ("--set", "memory.limit_activations=1")
+    result = counterflow("verify", path, "--json", *limit, code=1)
+    assert result.json["semantics"] == dict.fromkeys(("buffered", "posted", "rendezvous"), word)
+    assert counterflow("verify", path, *limit, code=1).out.count(word) == 3
+
+
+def test_many_faults_are_counted_and_the_first_twenty_shown(counterflow, config, tmp_path):
+    count = 12_000
+    rows = (",".join(f"{stage}F{i},{stage}B{i}" for i in range(count)) for stage in (1, 0))
+    (tmp_path / "order.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    path = config(file_config(2, count, "order.csv"))
+    error = counterflow("verify", path, code=1).err
+    assert error.count("[rank]") == 20
+    assert error.splitlines()[-1] == f"... and {4 * count - 20} more faults"
+    result = counterflow("verify", path, "--json", code=1)
+    assert len(result.json["diagnostics"]) == 4 * count
+    assert len(result.err.splitlines()) == 1
+
+
+def test_positions_in_a_file_with_communication_count_every_cell(counterflow, config, tmp_path):
+    count = 3_000
+    rows = [
+        ",".join(f"0F{i},0SEND_F{i}" for i in range(count)) + ","
+        + ",".join(f"0RECV_B{i},0B{i}" for i in range(count)),
+        ",".join(f"1RECV_F{i},1B{i},1F{i},1SEND_B{i}" for i in range(count)),
+    ]
+    (tmp_path / "order.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    result = counterflow("verify", config(file_config(2, count, "order.csv")), "--json", code=1)
+    order = [d for d in result.json["diagnostics"] if d["rule"] == "order"]
+    assert [d["index"] for d in order] == [4 * i + 1 for i in range(count)]
+    assert [d["op"] for d in order] == [f"1B{i}" for i in range(count)]
+
+
+def test_a_file_without_backward_is_said_to_be_forward_only(counterflow, config, tmp_path):
+    (tmp_path / "order.csv").write_text("0F0,0F1\n1F0,1F1\n", encoding="utf-8")
+    path = config(file_config(2, 2, "order.csv"))
+    assert "forward-only" in counterflow("verify", path, code=0).err
+    assert "forward-only" in counterflow("verify", path, "--json", code=0).json["warnings"][0]
+    assert "forward-only" in counterflow("simulate", path, "--json", code=0).json["warnings"][0]
+    bare = path.read_text(encoding="utf-8").replace(STAGES, "stages: {forward: 1ms}\n")
+    assert "forward-only" not in counterflow("verify", config(bare), code=0).err
+
+
+@pytest.mark.parametrize(
+    ("split", "rows", "first"),
+    [
+        ("true", "0F0,0I0,0W0\n1F0,1B0\n", "1B0"),
+        ("false", "0F0,0B0\n1F0,1I0,1W0\n", "1I0"),
+        ("true", "0F0,0I0,0W0\n1F0,1I0,1W0\n", None),
+        ("false", "0F0,0B0\n1F0,1B0\n", None),
+        ("auto", "0F0,0I0,0W0\n1F0,1B0\n", None),
+    ],
+)
+def test_a_file_must_cut_the_backward_as_the_config_asks(
+    counterflow, config, tmp_path, split, rows, first
+):
+    (tmp_path / "order.csv").write_text(rows, encoding="utf-8")
+    path = config(file_config(2, 1, "order.csv", more=f", split_backward: {split}"))
+    result = counterflow("verify", path, code=0 if first is None else 2)
+    if first is not None:
+        assert "config.yaml:1" in result.err
+        assert f"split_backward: {split}" in result.err
+        assert f"rank 1, position 1, {first}" in result.err
+
+
+def test_split_backward_false_leaves_a_frozen_stage_its_input_gradient(
+    counterflow, config, tmp_path
+):
+    (tmp_path / "order.csv").write_text("0F0,0B0\n1F0,1I0\n", encoding="utf-8")
+    path = config(file_config(2, 1, "order.csv", more=", split_backward: false"))
+    counterflow("verify", path, "--set", "stages.frozen=[1]", code=0)
 
 
 def test_a_marker_stands_under_the_faulty_cell(counterflow, config, tmp_path):
@@ -179,3 +270,36 @@ def test_a_bad_cell_is_named_with_its_place(counterflow, config, tmp_path, text)
 def test_a_folder_is_no_schedule(counterflow, config, tmp_path):
     (tmp_path / "order.csv").mkdir()
     assert "directory" in counterflow("verify", config(file_config(2, 1, "order.csv")), code=2).err
+
+
+def test_repair_moves_transfers_and_nothing_else(counterflow, config):
+    path = config(file_config(2, 4, PUBLIC / HUNG))
+    broken = PUBLIC / HUNG
+    repaired = counterflow("verify", path, "--schedule", broken, "--repair", code=0)
+    mended = path.parent / "mended.csv"
+    mended.write_text(repaired.out, encoding="utf-8")
+    counterflow("verify", path, "--schedule", mended, "--semantics", "all", code=0)
+
+    def computes(text):
+        return [
+            [cell for cell in line.split(",") if "SEND" not in cell and "RECV" not in cell]
+            for line in text.split()
+        ]
+
+    assert computes(repaired.out) == computes(broken.read_text(encoding="utf-8"))
+    report = counterflow("verify", path, "--schedule", broken, "--repair", "--json", code=0).json
+    assert report["ok"] is True
+    assert set(report["semantics"].values()) == {"ok"}
+    assert report["repaired"] == repaired.out
+
+
+def test_repair_refuses_what_moving_transfers_cannot_mend(counterflow, config, tmp_path):
+    path = config(file_config(2, 4, PUBLIC / HUNG))
+    file = tmp_path / "missing.csv"
+    text = (PUBLIC / HUNG).read_text(encoding="utf-8")
+    file.write_text(text.replace("0SEND_F1,", "", 1), encoding="utf-8")
+    result = counterflow("verify", path, "--schedule", file, "--repair", code=1)
+    assert result.out == ""
+    assert "0SEND_F1" in result.err and "is missing" in result.err
+    result = counterflow("verify", path, "--schedule", "interleaved-1f1b", "--repair", code=2)
+    assert "no communication to repair" in result.err

@@ -196,6 +196,10 @@ TEST(Compare, TellsRunsApart) {
   EXPECT_EQ(document["runs"][1]["name"], "second");
   EXPECT_EQ(document["runs"][1]["relative_makespan"], 1.5);
   EXPECT_EQ(document["runs"][0]["report"]["makespan_ns"], 100'000);
+  EXPECT_EQ(document["runs"][0]["ranks"], 2);
+  EXPECT_EQ(document["runs"][0]["stages"], 2);
+  EXPECT_EQ(document["runs"][0]["stages_per_rank"], 1);
+  EXPECT_NE(table.find("ranks  stages  stages/rank"), std::string::npos) << table;
   const std::string html = compare_html(runs);
   EXPECT_EQ(count(html, "\"timeline\":"), 2U);
 }
