@@ -41,6 +41,7 @@ Family combined_1f1b() {
           .formula_text = "(p-1)(F+B)/v at F&B = F+B, m >= p, no latency",
           .source = "Megatron-LM, combined 1F1B for expert-parallel overlap",
           .default_chunks = 2,
+          .takes_groups = true,
           .takes_chunks = true,
           .fuses_pairs = true,
           .refuse = refuse,

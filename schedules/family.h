@@ -46,6 +46,7 @@ struct Family {
 
   PlacementKind placement = PlacementKind::loop;
   int default_chunks = 1;
+  bool takes_groups = false;     // uses `group_size`
   bool takes_chunks = false;     // else `chunks` other than default_chunks is an error
   bool splits_backward = false;  // emits I and W, so split_backward: false is an error
   bool fuses_pairs = false;

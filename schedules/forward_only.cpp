@@ -31,6 +31,7 @@ Family forward_only() {
           .constraints = "group_size: p or more, or all of m; the last group too unless it is full",
           .formula_text = "",
           .source = "the forwards of Megatron-LM, arXiv 2104.04473",
+          .takes_groups = true,
           .takes_chunks = true,
           .forward_only = true,
           .refuse = refuse,

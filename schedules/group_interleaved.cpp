@@ -70,6 +70,7 @@ Family group_interleaved() {
               "zero-bubble building block; Pipeline Parallelism with Controllable Memory, arXiv "
               "2405.15362",
           .default_chunks = 2,
+          .takes_groups = true,
           .takes_chunks = true,
           .splits_backward = true,
           .refuse = refuse,

@@ -44,6 +44,7 @@ Family interleaved_1f1b() {
           .formula_text = "(p-1)(F+B)/v for m >= p, (p-m)(v-1)(F+B)/v more for m < p; no latency",
           .source = "Megatron-LM, arXiv 2104.04473; the same order as PyTorch's",
           .default_chunks = 2,
+          .takes_groups = true,
           .takes_chunks = true,
           .refuse = refuse,
           .generate = generate_interleaved,

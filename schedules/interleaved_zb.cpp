@@ -45,6 +45,7 @@ Family interleaved_zb() {
       .formula_text = "(p-1)(F+I-W)/v for m >= p, W <= F, W <= I, no latency",
       .source = "Zero Bubble Pipeline Parallelism, arXiv 2401.10241; the same order as PyTorch's",
       .default_chunks = 2,
+      .takes_groups = true,
       .takes_chunks = true,
       .splits_backward = true,
       .refuse = refuse,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -97,6 +98,9 @@ struct PipelineShape {
 // The problem the config describes on this placement: list lengths checked, everything expanded to
 // one entry a stage, rank and microbatch. Throws InputError.
 [[nodiscard]] Problem make_problem(const Config& config, const PipelineShape& shape);
+
+// Levenshtein distance in half edits: an edit counts 2, a letter of the other case 1. O(|a| |b|).
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The entry of `known` nearest to `word` by edit distance (another case counts half), the first of
 // equals; empty if `known` is.

@@ -21,7 +21,8 @@ std::size_t replacement(char a, char b) {
   return lower(a) == lower(b) ? kOtherCase : kEdit;
 }
 
-// Levenshtein distance, one row at a time; a letter of the other case is half an edit. O(|a| |b|).
+}  // namespace
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j * kEdit;
@@ -36,8 +37,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   }
   return row.back();
 }
-
-}  // namespace
 
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& known) {
   constexpr std::size_t kLongestWord = 64;  // a pasted page must not cost its length

@@ -113,17 +113,20 @@ void matching(const Problem& problem, const Program& program, Diagnostics& out) 
     const RankProgram& list = program.ranks[rank];
     for (std::uint32_t t = 0; t < list.transfers.size(); ++t) {
       const Transfer& transfer = list.transfers[t];
-      std::string message = census.count(static_cast<Rank>(rank), transfer);
-      if (message.empty() && transfer.is_send) {
-        message = mismatch(program, transfer, meets.partner(rank, t));
+      const auto report = [&](const char* rule, std::string message) {
+        if (message.empty()) return;
+        const std::uint32_t index = meets.instruction(rank, t);
+        out.push_back({.rule = rule,
+                       .rank = static_cast<Rank>(rank),
+                       .index = index,
+                       .op = list.instructions[index].op,
+                       .message = std::move(message)});
+      };
+      std::string senseless = census.count(static_cast<Rank>(rank), transfer);
+      if (senseless.empty() && transfer.is_send) {
+        report("payload", mismatch(program, transfer, meets.partner(rank, t)));
       }
-      if (message.empty()) continue;
-      const std::uint32_t index = meets.instruction(rank, t);
-      out.push_back({.rule = "matching",
-                     .rank = static_cast<Rank>(rank),
-                     .index = index,
-                     .op = list.instructions[index].op,
-                     .message = std::move(message)});
+      report("matching", std::move(senseless));
     }
   }
   census.report_missing(out);

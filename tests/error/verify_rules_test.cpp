@@ -288,10 +288,10 @@ TEST(MatchingRule, MessagesThatSwapOnTheWay) {
   EXPECT_EQ(
       text(verdict_of(two_forwards(), "0F0,0SEND_F0,0F1,0SEND_F1\n1RECV_F1,1RECV_F0,1F0,1F1\n")
                .diagnostics),
-      "matching rank 0 [1] 0SEND_F0: sends the activation of microbatch 0 from stage 0 to "
+      "payload rank 0 [1] 0SEND_F0: sends the activation of microbatch 0 from stage 0 to "
       "stage 1, but the receive it meets on rank 1 expects the activation of microbatch 1 "
       "from stage 0 to stage 1\n"
-      "matching rank 0 [3] 0SEND_F1: sends the activation of microbatch 1 from stage 0 to "
+      "payload rank 0 [3] 0SEND_F1: sends the activation of microbatch 1 from stage 0 to "
       "stage 1, but the receive it meets on rank 1 expects the activation of microbatch 0 "
       "from stage 0 to stage 1\n");
 }
@@ -302,8 +302,8 @@ TEST(MatchingRule, Sizes) {
   program.ranks[1].transfers[1].size = Bytes{9};
   program.ranks[1].transfers[0].type = DataType::bf16;
   EXPECT_EQ(text(verify(problem, program).diagnostics),
-            "matching rank 0 [1] 0SEND_F0: sends 0 B as bytes, but rank 1 expects 0 B as bf16\n"
-            "matching rank 0 [3] 0SEND_F1: sends 0 B as bytes, but rank 1 expects 9 B as bytes\n");
+            "payload rank 0 [1] 0SEND_F0: sends 0 B as bytes, but rank 1 expects 0 B as bf16\n"
+            "payload rank 0 [3] 0SEND_F1: sends 0 B as bytes, but rank 1 expects 9 B as bytes\n");
 }
 
 TEST(OrderRule, AReceiveBehindTheComputeThatNeedsIt) {

@@ -1,0 +1,79 @@
+#include "scheduler/verify/repair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "scheduler/passes/compile.h"
+#include "scheduler/problem/error.h"
+#include "scheduler/verify/verify.h"
+
+namespace counterflow {
+namespace {
+
+[[noreturn]] void refuse(const Diagnostic& fault) {
+  throw InfeasibleError(fmt::format("cannot be repaired by moving transfers: {}{} {} [{}]",
+                                    fault.rank ? fmt::format("rank {}: ", *fault.rank) : "",
+                                    to_string(fault.op), fault.message, fault.rule));
+}
+
+// Only where transfers stand can be mended, so every other fault is final.
+void require_all_transfers(const Problem& problem, const ScheduleFile& file) {
+  const Diagnostics order = verify(problem, file);
+  if (!order.empty()) refuse(order.front());
+  const Diagnostics found = verify(problem, import(problem, file), {}).diagnostics;
+  const auto final = std::ranges::find_if(found, [](const Diagnostic& fault) {
+    // A receive after its use, or ends that meet the wrong way round, are in the wrong place; that
+    // is what repair is for.
+    return fault.rule != "order" && fault.rule != "payload";
+  });
+  if (final != found.end()) refuse(*final);
+}
+
+bool is_stage_action(const Action& action) {
+  return action.form == Action::Form::op && !has_microbatch(action.op.kind);
+}
+bool is_transfers(const Action& action) {
+  return action.form == Action::Form::group ||
+         (action.form == Action::Form::op && is_transfer(action.op.kind));
+}
+
+// A lowered rank's list, with the stage actions of the file's row where they were among its
+// computes.
+std::vector<Action> with_stage_actions(const RankProgram& rank, const std::vector<Action>& row) {
+  std::vector<Action> result;
+  auto original = row.begin();
+  // Everything in the row up to its next compute that is not a transfer.
+  const auto copy_stage_actions = [&] {
+    for (; original != row.end() && (is_stage_action(*original) || is_transfers(*original));
+         ++original) {
+      if (is_stage_action(*original)) result.push_back(*original);
+    }
+  };
+  for (const Instruction& instruction : rank.instructions) {
+    if (instruction.kind == InstructionKind::transfer) {
+      result.push_back({.form = Action::Form::op, .op = instruction.op, .paired = {}, .group = {}});
+      continue;
+    }
+    copy_stage_actions();
+    result.push_back(*original++);
+  }
+  copy_stage_actions();
+  return result;
+}
+
+}  // namespace
+
+ScheduleFile repair(const Problem& problem, const ScheduleFile& file) {
+  require_all_transfers(problem, file);
+  const Program program = compile(problem, file.compute());
+  ScheduleFile repaired{.name = file.name, .rows = {}, .has_communication = true};
+  for (std::size_t rank = 0; rank < file.rows.size(); ++rank) {
+    repaired.rows.push_back(with_stage_actions(program.ranks[rank], file.rows[rank]));
+  }
+  return repaired;
+}
+
+}  // namespace counterflow
