@@ -31,33 +31,6 @@ bool is_in_range(const Diagnostics& faults) {
   return !has_fault_of(faults, {"range", "rank"});
 }
 
-// Where each compute of a row stands among all its actions.
-std::vector<std::int64_t> compute_positions(const std::vector<Action>& row) {
-  std::vector<std::int64_t> positions;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (row[i].form == Action::Form::group || !is_compute(row[i].op.kind)) continue;
-    positions.push_back(static_cast<std::int64_t>(i));
-  }
-  return positions;
-}
-
-// The faults of a file with communication, every index a position in the file's row. Faults of
-// range are found there; those of the order count computes alone.
-Diagnostics file_faults(const Plan& plan) {
-  const ScheduleFile& file = *plan.communication;
-  Diagnostics faults = verify(plan.problem, file);
-  if (faults.empty() || !is_in_range(faults)) return faults;
-  std::vector<std::vector<std::int64_t>> positions;
-  for (const auto& row : file.rows) positions.push_back(compute_positions(row));
-  for (Diagnostic& fault : faults) {
-    if (!fault.rank || !fault.index) continue;
-    const auto& row = positions[static_cast<std::size_t>(*fault.rank)];
-    const auto index = static_cast<std::size_t>(*fault.index);
-    if (index < row.size()) fault.index = row[index];
-  }
-  return faults;
-}
-
 // What all three semantics make of an order that is not lowered, its transfers only inferred or not
 // to be trusted: they stop where the order itself does. Empty: not even the order can be followed.
 std::vector<SemanticsVerdict> verdicts_of_order(const Plan& plan, const Diagnostics& faults) {
@@ -77,14 +50,16 @@ double gap(Time makespan, Time bound) {
 
 Verdict check(const Plan& plan, std::span<const Semantics> asked, const PassObserver& observer) {
   Verdict verdict;
-  verdict.order = plan.communication ? file_faults(plan) : verify(plan.problem, plan.schedule);
-  const bool lowers = plan.communication ? is_in_range(verdict.order) : verdict.order.empty();
+  verdict.order =
+      plan.file ? verify(plan.problem, *plan.file) : verify(plan.problem, plan.schedule);
+  const bool as_it_stands = plan.brings_communication();
+  const bool lowers = as_it_stands ? is_in_range(verdict.order) : verdict.order.empty();
   if (!lowers) {
     verdict.semantics = verdicts_of_order(plan, verdict.order);
     return verdict;
   }
-  verdict.lowered = plan.communication ? import(plan.problem, *plan.communication, observer)
-                                       : compile(plan.problem, plan.schedule, observer);
+  verdict.lowered = as_it_stands ? import(plan.problem, *plan.file, observer)
+                                 : compile(plan.problem, plan.schedule, observer);
   ProgramVerdict found = verify(plan.problem, *verdict.lowered, asked);
   verdict.program = std::move(found.diagnostics);
   verdict.semantics = std::move(found.semantics);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "scheduler/problem/text.h"
+#include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "tools/auto_schedule.h"
 #include "tools/file_facts.h"
@@ -128,7 +129,9 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
                     file.name));
   }
   plan.schedule = file.compute();
-  if (file.has_communication) plan.communication = std::move(file);
+  const std::vector<std::string> said = advice(file);
+  plan.notes.insert(plan.notes.end(), said.begin(), said.end());
+  plan.file = std::move(file);
 }
 
 // Stages a rank where the config does not say. A list of costs for more stages than the family has

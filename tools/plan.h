@@ -19,10 +19,13 @@ struct Plan {
   Config config;
   Problem problem;
   Schedule schedule;
-  const Family* family = nullptr;             // nullptr: the schedule is a file
-  std::optional<ScheduleFile> communication;  // of a file that brings its own
-  std::vector<std::string>
-      notes;  // how the schedule was chosen, and what of the config is not used
+  const Family* family = nullptr;    // nullptr: the schedule is a file
+  std::optional<ScheduleFile> file;  // where the schedule is one
+  // How the schedule was chosen, what of the config is not used, what looks like a mistake.
+  std::vector<std::string> notes;
+
+  // Does the file say where each transfer stands? Else communication is inferred.
+  [[nodiscard]] bool brings_communication() const { return file && file->has_communication; }
 };
 
 // Reads the config with its overrides and resolves the schedule: a family's order, the fastest

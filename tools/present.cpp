@@ -47,8 +47,7 @@ std::string counted_faults(const Plan& plan, const Verdict& verdict) {
 std::string faults_text(const Plan& plan, const Verdict& verdict) {
   std::string text;
   if (!verdict.order.empty()) {
-    const std::string csv =
-        plan.communication ? file_csv(*plan.communication) : to_csv(plan.schedule);
+    const std::string csv = plan.file ? file_csv(*plan.file) : to_csv(plan.schedule);
     text += to_text(verdict.order, GridOf{csv});
   }
   const std::size_t left = kMostFaultsShown - std::min(kMostFaultsShown, verdict.order.size());

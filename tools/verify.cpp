@@ -54,13 +54,13 @@ std::string verdict_text(const Plan& plan, const Verdict& verdict) {
 
 // The file with its transfers in other places, on stdout; what is said of it holds for that.
 int repair_file(Plan plan, const VerifyOptions& options) {
-  if (!plan.communication) {
+  if (!plan.brings_communication()) {
     throw InputError(fmt::format(
         "--repair: schedule {} brings no communication to repair; `compile` infers it and writes "
         "program.csv",
         plan.schedule.name));
   }
-  plan.communication = repair(plan.problem, *plan.communication);
+  plan.file = repair(plan.problem, *plan.file);
   const Verdict verdict = check(plan, options.asked_semantics(), pass_observer(options));
   if (!verdict.ok()) return report_faults(plan, verdict);
   const std::string csv = to_csv(*verdict.lowered);

@@ -35,8 +35,7 @@ void acyclic(const Problem& problem, const Schedule& schedule, Diagnostics& out)
     return schedule.ranks[static_cast<std::size_t>(rank)][position];
   };
   const auto named = [&](Vertex vertex) {
-    const auto [rank, position] = dependencies.place(vertex);
-    return fmt::format("rank {} [{}] {}", rank, position, to_string(slot_at(vertex)));
+    return fmt::format("rank{} {}", dependencies.place(vertex).rank, to_string(slot_at(vertex)));
   };
   std::string message = "the order is a cycle: ";
   for (std::size_t k = 0; k < cycle.size(); ++k) {

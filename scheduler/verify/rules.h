@@ -27,6 +27,10 @@ void order(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 // No cycle across ranks.
 void acyclic(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 
+// UNSHARD, RESHARD and REDUCE_GRAD where a file has them: no compute on a sharded stage, one
+// reduction a stage at most and none before the last gradient it reduces.
+void stage_actions(const ScheduleFile& file, Diagnostics& out);
+
 // What each rank holds stays within its limits. The order alone decides: a rank allocates when an
 // op begins and frees when it ends, so no times are needed.
 void memory(const Problem& problem, const Schedule& schedule, Diagnostics& out);

@@ -16,6 +16,23 @@ void verify_compute(const Problem& problem, const Schedule& schedule, Diagnostic
   rules::memory(problem, schedule, found);
 }
 
+// Turns positions among a row's computes into positions among all its actions.
+void count_all_actions(const ScheduleFile& file, Diagnostics& faults) {
+  std::vector<std::vector<std::int64_t>> positions(file.rows.size());
+  for (std::size_t rank = 0; rank < file.rows.size(); ++rank) {
+    const auto& row = file.rows[rank];
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (row[i].form == Action::Form::group || !is_compute(row[i].op.kind)) continue;
+      positions[rank].push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  for (Diagnostic& fault : faults) {
+    if (!fault.rank || !fault.index) continue;
+    fault.index =
+        positions[static_cast<std::size_t>(*fault.rank)][static_cast<std::size_t>(*fault.index)];
+  }
+}
+
 // If a program completes under rendezvous it does under the other two: they ask for less. So the
 // usual case costs one check.
 std::vector<SemanticsVerdict> verdicts(const Program& program) {
@@ -40,7 +57,10 @@ Diagnostics verify(const Problem& problem, const Schedule& schedule) {
 Diagnostics verify(const Problem& problem, const ScheduleFile& file) {
   Diagnostics found;
   rules::range(problem, file, found);
-  if (found.empty()) verify_compute(problem, file.compute(), found);
+  if (!found.empty()) return found;
+  verify_compute(problem, file.compute(), found);
+  count_all_actions(file, found);
+  rules::stage_actions(file, found);
   return found;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "scheduler/ir/diagnostic.h"
@@ -17,9 +18,13 @@ namespace counterflow {
 // the limits. Empty: a valid schedule. O(ops).
 [[nodiscard]] Diagnostics verify(const Problem& problem, const Schedule& schedule);
 
-// The same for a file, its communication included as far as one action alone can be judged: every
-// stage, replica and microbatch in range and on its rank. A file without faults may be imported.
+// The same for a file, its communication included as far as one action alone can be judged (every
+// stage, replica and microbatch in range and on its rank), and its stage actions. Positions count
+// all actions of a row. A file whose faults are none of "range" and "rank" may be imported.
 [[nodiscard]] Diagnostics verify(const Problem& problem, const ScheduleFile& file);
+
+// What is legal in a file but looks like a mistake: a stage that is never resharded. One line each.
+[[nodiscard]] std::vector<std::string> advice(const ScheduleFile& file);
 
 struct SemanticsVerdict {
   Semantics semantics = Semantics::buffered;

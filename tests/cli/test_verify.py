@@ -303,3 +303,23 @@ def test_repair_refuses_what_moving_transfers_cannot_mend(counterflow, config, t
     assert "0SEND_F1" in result.err and "is missing" in result.err
     result = counterflow("verify", path, "--schedule", "interleaved-1f1b", "--repair", code=2)
     assert "no communication to repair" in result.err
+
+
+def test_stages_never_resharded_are_advice_not_faults(counterflow, config):
+    """H56: torchtitan's file reshards stages 2 and 3 only."""
+    path = config(file_config(2, 4, PUBLIC / HUNG))
+    result = counterflow("verify", path, "--semantics", "buffered", "--json", code=0)
+    assert result.json["warnings"] == [
+        "rank 0: stage 0 unsharded, never resharded",
+        "rank 1: stage 1 unsharded, never resharded",
+    ]
+
+
+def test_a_reduction_before_the_last_gradient_is_a_fault(counterflow, config, tmp_path):
+    """H40: also in a file without communication."""
+    (tmp_path / "order.csv").write_text("0F0,0I0,0REDUCE_GRAD,0W0\n", encoding="utf-8")
+    path = config(file_config(1, 1, "order.csv"))
+    result = counterflow("verify", path, "--json", code=1)
+    (fault,) = result.json["diagnostics"]
+    assert (fault["rule"], fault["index"], fault["op"]) == ("reduction", 2, "0REDUCE_GRAD")
+    assert "REDUCE_GRAD of stage 0 precedes 0W0" in fault["message"]
