@@ -96,7 +96,8 @@ void Engine::link_queues() {
 
 bool Engine::releases_stream_at_start(const RankProgram& rank,
                                       const Instruction& instruction) const {
-  return instruction.kind == InstructionKind::transfer &&
+  // Independent transfers queue on no stream, so there is nothing to release.
+  return instruction.kind == InstructionKind::transfer && !execution_.independent_transfers &&
          releases_stream_at_begin(execution_.semantics, rank.transfers_of(instruction));
 }
 

@@ -66,19 +66,17 @@ std::vector<CycleStep> shortest_cycle(const Digraph& graph, Vertex start,
 }  // namespace
 
 void DigraphBuilder::reserve(std::size_t edges) {
-  sources_.reserve(edges);
-  targets_.reserve(edges);
+  edges_.reserve(edges);
   reasons_.reserve(edges);
 }
 
 void DigraphBuilder::add(Vertex from, Vertex to, Reason reason) {
-  sources_.push_back(from);
-  targets_.push_back(to);
+  edges_.emplace_back(from, to);
   reasons_.push_back({reason});
 }
 
 Digraph DigraphBuilder::build(Vertex vertices) && {
-  return {boost::construct_inplace_from_sources_and_targets, sources_, targets_, reasons_,
+  return {boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(), reasons_.begin(),
           vertices};
 }
 

@@ -2,6 +2,7 @@
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace counterflow {
@@ -40,8 +41,7 @@ class DigraphBuilder {
   [[nodiscard]] Digraph build(Vertex vertices) &&;
 
  private:
-  std::vector<Vertex> sources_;
-  std::vector<Vertex> targets_;
+  std::vector<std::pair<Vertex, Vertex>> edges_;
   std::vector<EdgeReason> reasons_;
 };
 
