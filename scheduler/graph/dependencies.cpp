@@ -79,10 +79,11 @@ Dependencies::Dependencies(const Problem& problem, const Schedule& schedule) {
   vertex = 0;
   for (const auto& order : schedule.ranks) {
     for (std::size_t position = 0; position < order.size(); ++position, ++vertex) {
-      if (position > 0) builder.add(vertex - 1, vertex, Reason::order);
+      // Data first: where a slot waits for the one before it for two reasons, that one is told.
       for (const Op& op : {order[position].first, order[position].second}) {
         if (op.kind != OpKind::none) add_inputs(builder, table, channels, op, vertex);
       }
+      if (position > 0) builder.add(vertex - 1, vertex, Reason::order);
     }
   }
   graph_ = std::move(builder).build(vertex);

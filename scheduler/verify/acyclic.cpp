@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "scheduler/graph/dependencies.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
@@ -28,8 +32,10 @@ std::string_view explanation(Reason reason) {
 
 void acyclic(const Problem& problem, const Schedule& schedule, Diagnostics& out) {
   const Dependencies dependencies(problem, schedule);
-  const std::vector<CycleStep> cycle = find_cycle(dependencies.graph());
+  std::vector<CycleStep> cycle = find_cycle(dependencies.graph());
   if (cycle.empty()) return;
+  // Told from the lowest rank's first slot on, so that the same cycle always reads the same.
+  std::ranges::rotate(cycle, std::ranges::min_element(cycle, {}, &CycleStep::vertex));
   const auto slot_at = [&](Vertex vertex) {
     const auto [rank, position] = dependencies.place(vertex);
     return schedule.ranks[static_cast<std::size_t>(rank)][position];

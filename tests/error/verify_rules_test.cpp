@@ -161,11 +161,11 @@ TEST(OrderRule, PairOfOneMicrobatch) {
 TEST(DeadlockRule, CycleOfAnOrder) {
   EXPECT_EQ(
       faults(chain(2, 2), "0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n"),
-      "deadlock rank 0 [2] 0F1: the order is a cycle: rank0 0F1 makes the input of rank1 1F1; "
+      "deadlock rank 0 [1] 0B0: the order is a cycle: rank0 0B0 stands before, on its rank, rank0 "
+      "0F1; "
+      "rank0 0F1 makes the input of rank1 1F1; rank1 1F1 stands before, on its rank, rank1 1F0; "
       "rank1 "
-      "1F1 stands before, on its rank, rank1 1F0; rank1 1F0 makes the activations for rank1 1B0; "
-      "rank1 1B0 makes the gradient for rank0 0B0; rank0 0B0 stands before, on its rank, rank0 "
-      "0F1\n");
+      "1F0 makes the activations for rank1 1B0; rank1 1B0 makes the gradient for rank0 0B0\n");
 }
 
 // ---- memory
