@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "scheduler/graph/dependencies.h"
@@ -39,7 +41,7 @@ std::string_view label(Reason reason) {
 }
 
 // As the inside of a quoted DOT string.
-std::string quoted(std::string_view text) {
+std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -70,7 +72,7 @@ class Drawer {
                    "  labelloc=t; rankdir=LR; fontname=\"Helvetica\";\n"
                    "  node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=11];\n"
                    "  edge [fontname=\"Helvetica\", fontsize=9];\n",
-                   quoted(schedule_.name));
+                   escaped(schedule_.name));
     draw_microbatch(0);
     draw_critical_path();
     text_ += "}\n";
