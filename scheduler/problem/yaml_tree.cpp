@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -168,6 +169,12 @@ void check_characters(std::string_view text, const Source& source) {
   }
 }
 
+// Newer versions of yaml-cpp name the anchor, older ones do not; the place says enough.
+std::string_view reason(const YAML::Exception& error) {
+  const std::string_view unknown_anchor = YAML::ErrorMsg::UNKNOWN_ANCHOR;
+  return error.msg.starts_with(unknown_anchor) ? unknown_anchor : std::string_view(error.msg);
+}
+
 NodePtr parse_document(std::string_view text, const Source& source) {
   if (text.size() > kMostBytes) {
     throw InputError(source.at(0, 0),
@@ -182,7 +189,7 @@ NodePtr parse_document(std::string_view text, const Source& source) {
     }
   } catch (const YAML::Exception& error) {
     throw InputError(source.at(error.mark.line + 1, error.mark.column + 1),
-                     fmt::format("not well-formed YAML: {}", error.msg));
+                     fmt::format("not well-formed YAML: {}", reason(error)));
   }
   if (builder.root()) return builder.root();
   auto empty = std::make_shared<Node>();
