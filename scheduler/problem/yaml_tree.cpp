@@ -171,8 +171,8 @@ void check_characters(std::string_view text, const Source& source) {
 
 // Newer versions of yaml-cpp name the anchor, older ones do not; the place says enough.
 std::string_view reason(const YAML::Exception& error) {
-  const std::string_view unknown_anchor = YAML::ErrorMsg::UNKNOWN_ANCHOR;
-  return error.msg.starts_with(unknown_anchor) ? unknown_anchor : std::string_view(error.msg);
+  constexpr std::string_view kUnknownAnchor = "the referenced anchor is not defined";
+  return error.msg.starts_with(kUnknownAnchor) ? kUnknownAnchor : std::string_view(error.msg);
 }
 
 NodePtr parse_document(std::string_view text, const Source& source) {
