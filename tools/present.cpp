@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "scheduler/ir/schedule_file.h"
 #include "tools/command.h"
@@ -13,25 +12,6 @@
 
 namespace counterflow {
 namespace {
-
-// A file as it came, its communication included.
-std::string file_csv(const ScheduleFile& file) {
-  std::string text;
-  for (const auto& row : file.rows) {
-    for (const Action& action : row) {
-      if (&action != &row.front()) text += ',';
-      if (action.form != Action::Form::group) {
-        text += to_string(Slot{action.op, action.paired});
-        continue;
-      }
-      std::vector<std::string> transfers;
-      for (const Op& op : action.group) transfers.push_back(to_string(op));
-      text += fmt::format("[{}]", fmt::join(transfers, ";"));
-    }
-    text += '\n';
-  }
-  return text;
-}
 
 std::size_t fault_count(const Verdict& verdict) {
   return verdict.order.size() + verdict.program.size();
@@ -47,7 +27,7 @@ std::string counted_faults(const Plan& plan, const Verdict& verdict) {
 std::string faults_text(const Plan& plan, const Verdict& verdict) {
   std::string text;
   if (!verdict.order.empty()) {
-    const std::string csv = plan.file ? file_csv(*plan.file) : to_csv(plan.schedule);
+    const std::string csv = plan.file ? to_csv(*plan.file) : to_csv(plan.schedule);
     text += to_text(verdict.order, GridOf{csv});
   }
   const std::size_t left = kMostFaultsShown - std::min(kMostFaultsShown, verdict.order.size());

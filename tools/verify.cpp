@@ -63,7 +63,7 @@ int repair_file(Plan plan, const VerifyOptions& options) {
   plan.file = repair(plan.problem, *plan.file);
   const Verdict verdict = check(plan, options.asked_semantics(), pass_observer(options));
   if (!verdict.ok()) return report_faults(plan, verdict);
-  const std::string csv = to_csv(*verdict.lowered);
+  const std::string csv = to_csv(*plan.file);
   if (options.json) {
     auto object = verdict_json(plan, verdict);
     object["repaired"] = csv;

@@ -18,11 +18,10 @@ enum class Reason : std::uint8_t {
   stash,       // a backward needs its own forward
   weight,      // W needs its I
   // Between the instructions of a program.
-  begin,         // an instruction ends after it begins
-  stream,        // in-order stream
-  event,         // waits for a recorded event
-  peer,          // the other end of a message has to be there
-  communicator,  // one after the other on a communicator
+  begin,   // an instruction ends after it begins
+  stream,  // in-order stream
+  event,   // waits for a recorded event
+  peer,    // the other end of a message has to be there
 };
 
 struct EdgeReason {

@@ -51,6 +51,8 @@ void append_text(std::string& out, const Slot& slot);
 
 // One row a rank, compute only. PyTorch's _load_csv reads it, unless the schedule has two replicas.
 [[nodiscard]] std::string to_csv(const Schedule& schedule);
+// The file as it was read, its communication included; parse_schedule reads the same back.
+[[nodiscard]] std::string to_csv(const ScheduleFile& file);
 // One row a rank, in issue order, with communication; each transfer group of several in brackets.
 [[nodiscard]] std::string to_csv(const Program& program);
 

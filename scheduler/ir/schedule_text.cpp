@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "scheduler/ir/schedule_file.h"
 
@@ -66,6 +67,19 @@ void append_instruction(std::string& out, const RankProgram& rank, const Instruc
   }
 }
 
+void append_action(std::string& out, const Action& action) {
+  if (action.form != Action::Form::group) {
+    append_text(out, Slot{action.op, action.paired});
+    return;
+  }
+  char separator = '[';
+  for (const Op& op : action.group) {
+    out += std::exchange(separator, ';');
+    append_text(out, op);
+  }
+  out += ']';
+}
+
 // Builds the rows: cells that stay empty are dropped.
 class Rows {
  public:
@@ -128,6 +142,17 @@ std::string to_csv(const Schedule& schedule) {
   for (const auto& order : schedule.ranks) {
     for (const Slot& slot : order) {
       rows.add_cell([&](std::string& out) { append_text(out, slot); });
+    }
+    rows.end_row();
+  }
+  return rows.take();
+}
+
+std::string to_csv(const ScheduleFile& file) {
+  Rows rows;
+  for (const auto& row : file.rows) {
+    for (const Action& action : row) {
+      rows.add_cell([&](std::string& out) { append_action(out, action); });
     }
     rows.end_row();
   }

@@ -1,8 +1,13 @@
 """PyTorch's schedules without a process group: what both test files compare with."""
 
 import csv
-from types import SimpleNamespace
+import sys
+from pathlib import Path
 from typing import NamedTuple
+
+# The benchmark builds PyTorch's schedules from the same stand-ins for stages.
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "bench"))
+from torch_lowering import stages_of_rank_0  # noqa: E402
 
 
 class Case(NamedTuple):
@@ -48,22 +53,6 @@ def grid(ranks, microbatches):
         for v in chunks[name]
     ]
     return [case for case in cases if accepted(case)]
-
-
-def stages_of_rank_0(ranks, chunks):
-    """As much of a pipeline stage as the constructors of the schedules look at."""
-    return [
-        SimpleNamespace(
-            stage_index=chunk * ranks,
-            num_stages=chunks * ranks,
-            group_size=ranks,
-            group_rank=0,
-            submod=None,
-            is_first=chunk == 0,
-            is_last=False,
-        )
-        for chunk in range(chunks)
-    ]
 
 
 def build(schedules, case):

@@ -278,5 +278,11 @@ TEST(ProgramCsv, HoldsComputeAndStageActionsInIssueOrderAndLeavesOutTheRest) {
   EXPECT_EQ(parse(to_csv(program)).rows.size(), 2U);
 }
 
+TEST(ScheduleFileText, ReadsBackWithGroupsPairsReplicasAndIdleRanks) {
+  const std::string text =
+      "0UNSHARD,0F0,[0SEND_F0;~0RECV_F1],(0F1;~1B0)OVERLAP_F_B,[0SEND_F1]\n\"\"\n";
+  EXPECT_EQ(to_csv(parse_schedule(text, "order.csv")), text);
+}
+
 }  // namespace
 }  // namespace counterflow
