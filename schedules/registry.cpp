@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "scheduler/error.h"
 #include "scheduler/problem/config.h"
-#include "scheduler/problem/error.h"
 #include "schedules/adapt.h"
 #include "schedules/families.h"
 

@@ -7,9 +7,9 @@
 
 #include "report/dot.h"
 #include "report/draw.h"
+#include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/config.h"
-#include "scheduler/problem/error.h"
 #include "tools/graphviz.h"
 #include "tools/suggestion.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 #include "tools/artifacts.h"
 #include "tools/command.h"
 #include "tools/console.h"

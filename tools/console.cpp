@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 namespace counterflow {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 namespace counterflow {
 namespace {

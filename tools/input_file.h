@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 namespace counterflow {
 

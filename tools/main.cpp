@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/problem/config.h"
-#include "scheduler/problem/error.h"
 #include "tools/command.h"
 #include "tools/console.h"
 #include "tools/options.h"

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/execution_model.h"
 #include "scheduler/problem/config.h"
-#include "scheduler/problem/error.h"
 
 namespace counterflow {
 

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 namespace counterflow {
 namespace {

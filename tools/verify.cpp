@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
-#include "scheduler/problem/error.h"
 #include "scheduler/verify/repair.h"
 #include "tools/command.h"
 #include "tools/console.h"

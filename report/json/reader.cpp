@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 namespace counterflow::json {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 namespace counterflow {
 namespace {

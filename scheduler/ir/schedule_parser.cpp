@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/backward_letters.h"
 #include "scheduler/ir/schedule_file.h"
-#include "scheduler/problem/error.h"
 
 namespace counterflow {
 namespace {

@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/passes/passes.h"
-#include "scheduler/problem/error.h"
 
 namespace counterflow {
 

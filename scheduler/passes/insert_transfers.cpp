@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/passes/passes.h"
-#include "scheduler/problem/error.h"
 
 // Why the result cannot deadlock: time every op as early as it can go, each lasting at least 1 ns.
 // Put all computes (at their begin) and all transfers (at the end of the op that makes the payload)

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/execution_model.h"
 #include "scheduler/ir/placement.h"
-#include "scheduler/problem/error.h"
 #include "scheduler/problem/problem.h"
 
 // The YAML config: read, checked, and made into a Problem. Two steps, because how many stages there

@@ -13,8 +13,8 @@
 #include <system_error>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/problem/config.h"
-#include "scheduler/problem/error.h"
 #include "scheduler/problem/text.h"
 
 namespace counterflow {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 // A YAML document as a plain tree that keeps what yaml-cpp's own nodes lose: where each key stands,
 // keys given twice, and whether a scalar was quoted.

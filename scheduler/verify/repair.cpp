@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/passes/compile.h"
-#include "scheduler/problem/error.h"
 #include "scheduler/verify/verify.h"
 
 namespace counterflow {

@@ -3,8 +3,8 @@
 #include <ostream>
 #include <string>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
-#include "scheduler/problem/error.h"
 
 namespace counterflow {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
-#include "scheduler/problem/error.h"
 
 // Seeded mutations of real schedule files: each either parses, and then its compute survives a
 // round trip, or is refused as bad input. Nothing else may happen.

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/graph/evaluate.h"
-#include "scheduler/problem/error.h"
 #include "tests/support/problems.h"
 
 // What must hold for every family and every shape it takes.

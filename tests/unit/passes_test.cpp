@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/passes/compile.h"
-#include "scheduler/problem/error.h"
 #include "scheduler/verify/verify.h"
 #include "tests/support/orders.h"
 #include "tests/support/problems.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 #include "scheduler/problem/text.h"
 
 namespace counterflow {

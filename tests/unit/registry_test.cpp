@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 #include "tests/support/problems.h"
 
 namespace counterflow {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "scheduler/error.h"
 #include "scheduler/passes/compile.h"
-#include "scheduler/problem/error.h"
 #include "scheduler/verify/verify.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"

@@ -6,7 +6,7 @@
 #include "report/drawing.h"
 #include "report/palette.h"
 #include "report/time_axis.h"
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 #include "tests/unit/report_runs.h"
 
 namespace counterflow {

@@ -7,7 +7,7 @@
 
 #include "report/format.h"
 #include "report/json/writer.h"
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 #include "tests/unit/report_runs.h"
 
 namespace counterflow {

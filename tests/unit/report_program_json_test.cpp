@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/program_json.h"
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 #include "tests/unit/report_runs.h"
 
 namespace counterflow {

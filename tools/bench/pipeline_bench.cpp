@@ -1,5 +1,6 @@
-// How fast the compiler's own work is: schedules generated, evaluated, lowered, verified, simulated.
-// Rates are per compute op or per instruction; compare.py sets them beside PyTorch's in the same run.
+// How fast the compiler's own work is: schedules generated, evaluated, lowered, verified,
+// simulated. Rates are per compute op or per instruction; compare.py sets them beside PyTorch's in
+// the same run.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "scheduler/problem/error.h"
+#include "scheduler/error.h"
 
 #include <fmt/format.h>
 
