@@ -14,8 +14,9 @@ BELOW = {
     "schedules": {"scheduler"},
     "simulator": {"scheduler"},
     "report": {"scheduler"},
-    "tools": {"scheduler", "schedules", "simulator", "report"},
-    "tests": {"scheduler", "schedules", "simulator", "report"},
+    "driver": {"scheduler", "schedules", "simulator", "report"},
+    "tools": {"scheduler", "schedules", "simulator", "report", "driver"},
+    "tests": {"scheduler", "schedules", "simulator", "report", "driver"},
 }
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')

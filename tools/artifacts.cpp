@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "driver/suggestion.h"
 #include "report/dot.h"
 #include "report/draw.h"
 #include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/config.h"
 #include "tools/graphviz.h"
-#include "tools/suggestion.h"
 
 namespace counterflow {
 namespace {

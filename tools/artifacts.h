@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/pipeline.h"
 #include "tools/output_files.h"
-#include "tools/pipeline.h"
 
 // The files a compiled schedule is written as.
 namespace counterflow {

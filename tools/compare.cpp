@@ -10,14 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/fault_text.h"
+#include "driver/input_file.h"
+#include "driver/pipeline.h"
 #include "report/drawing.h"
 #include "schedules/registry.h"
 #include "tools/command.h"
 #include "tools/console.h"
-#include "tools/input_file.h"
 #include "tools/output_files.h"
-#include "tools/pipeline.h"
 #include "tools/present.h"
+#include "tools/typed_plan.h"
 
 namespace counterflow {
 namespace {

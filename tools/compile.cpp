@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "driver/pipeline.h"
 #include "scheduler/error.h"
 #include "tools/artifacts.h"
 #include "tools/command.h"
 #include "tools/console.h"
 #include "tools/output_files.h"
-#include "tools/pipeline.h"
 #include "tools/present.h"
+#include "tools/typed_plan.h"
 
 namespace counterflow {
 namespace {

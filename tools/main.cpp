@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/suggestion.h"
 #include "scheduler/error.h"
 #include "scheduler/problem/config.h"
 #include "tools/command.h"
 #include "tools/console.h"
 #include "tools/options.h"
-#include "tools/suggestion.h"
 
 namespace counterflow {
 namespace {

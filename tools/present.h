@@ -1,8 +1,8 @@
 #pragma once
 
+#include "driver/pipeline.h"
 #include "report/report.h"
 #include "tools/options.h"
-#include "tools/pipeline.h"
 
 namespace counterflow {
 
@@ -13,8 +13,5 @@ void present(const Report& report, const Options& options);
 // The first faults on stderr, each with the cells around it, and how many more there are; returns
 // the exit status for them.
 int report_faults(const Plan& plan, const Verdict& verdict);
-
-// The faults of a verdict in one line: how many, and the first. There must be one.
-[[nodiscard]] std::string faults_summary(const Plan& plan, const Verdict& verdict);
 
 }  // namespace counterflow

@@ -1,8 +1,9 @@
 #include <memory>
 
+#include "driver/pipeline.h"
 #include "tools/command.h"
-#include "tools/pipeline.h"
 #include "tools/present.h"
+#include "tools/typed_plan.h"
 
 namespace counterflow {
 namespace {

@@ -6,14 +6,16 @@
 #include <string>
 #include <utility>
 
+#include "driver/fault_text.h"
+#include "driver/faults.h"
+#include "driver/pipeline.h"
 #include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/repair.h"
 #include "tools/command.h"
 #include "tools/console.h"
-#include "tools/faults.h"
-#include "tools/pipeline.h"
 #include "tools/present.h"
+#include "tools/typed_plan.h"
 
 namespace counterflow {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/warnings.h"
+#include "driver/warnings.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/faults.h"
+#include "driver/faults.h"
 
 #include <fmt/format.h>
 

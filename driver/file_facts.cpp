@@ -1,4 +1,4 @@
-#include "tools/file_facts.h"
+#include "driver/file_facts.h"
 
 #include <fmt/format.h>
 

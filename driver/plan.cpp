@@ -1,4 +1,4 @@
-#include "tools/plan.h"
+#include "driver/plan.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
+#include "driver/auto_schedule.h"
+#include "driver/file_facts.h"
+#include "driver/input_file.h"
+#include "driver/suggestion.h"
 #include "scheduler/problem/text.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
-#include "tools/auto_schedule.h"
-#include "tools/file_facts.h"
-#include "tools/input_file.h"
-#include "tools/suggestion.h"
 
 namespace counterflow {
 namespace {
@@ -193,27 +194,6 @@ void note_group_size(Plan& plan) {
                   plan.config.group_size->value, plan.schedule.name));
 }
 
-Plan plan_of(const Options& options) {
-  Plan plan;
-  plan.config = read_config(options.config, options.overrides());
-  check_lists(plan.config);
-  const Located<std::string>& wanted = plan.config.schedule;
-  if (is_schedule_file(wanted.value)) {
-    // Paths in a config are relative to it, those on the command line to the working directory.
-    const std::filesystem::path path(wanted.value);
-    const bool typed = !options.schedule.empty();
-    plan_from_file(plan, typed ? path : std::filesystem::path(options.config).parent_path() / path);
-  } else if (wanted.value == "auto") {
-    plan_automatically(plan);
-  } else if (const Family* family = find_family(wanted.value)) {
-    plan_from_family(plan, *family);
-  } else {
-    throw InputError(wanted.where, unknown_schedule(wanted.value));
-  }
-  note_group_size(plan);
-  return plan;
-}
-
 }  // namespace
 
 bool is_schedule_file(std::string_view schedule) {
@@ -234,8 +214,29 @@ std::string unknown_schedule(std::string_view name) {
                      shown(name), fmt::join(known, ", "));
 }
 
-Plan make_plan(const Options& options) {
-  return options.name_as_typed([&] { return plan_of(options); });
+Plan make_plan(Config config, const std::filesystem::path& folder) {
+  Plan plan;
+  plan.config = std::move(config);
+  check_lists(plan.config);
+  const Located<std::string>& wanted = plan.config.schedule;
+  if (is_schedule_file(wanted.value)) {
+    plan_from_file(plan, folder / wanted.value);
+  } else if (wanted.value == "auto") {
+    plan_automatically(plan);
+  } else if (const Family* family = find_family(wanted.value)) {
+    plan_from_family(plan, *family);
+  } else {
+    throw InputError(wanted.where, unknown_schedule(wanted.value));
+  }
+  note_group_size(plan);
+  return plan;
+}
+
+Problem make_problem(const Config& config, PlacementKind placement, int chunks, bool forward_only) {
+  check_lists(config);
+  return make_problem(config,
+                      {.placement = placement_of(config, placement, chunks_of(config, chunks)),
+                       .forward_only = forward_only});
 }
 
 }  // namespace counterflow

@@ -1,4 +1,4 @@
-#include "tools/input_file.h"
+#include "driver/input_file.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/auto_schedule.h"
+#include "driver/auto_schedule.h"
 
 #include <fmt/format.h>
 

@@ -1,16 +1,17 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "scheduler/ir/placement.h"
 #include "scheduler/ir/schedule.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/config.h"
 #include "scheduler/problem/problem.h"
 #include "schedules/family.h"
-#include "tools/options.h"
 
 namespace counterflow {
 
@@ -28,10 +29,15 @@ struct Plan {
   [[nodiscard]] bool brings_communication() const { return file && file->has_communication; }
 };
 
-// Reads the config with its overrides and resolves the schedule: a family's order, the fastest
-// family for `auto`, or a .csv file. Throws InputError, and InfeasibleError where `auto` finds
+// Resolves the schedule a config names: a family's order, the fastest family for `auto`, or a .csv
+// file, whose path starts at `folder`. Throws InputError, and InfeasibleError where `auto` finds
 // none.
-[[nodiscard]] Plan make_plan(const Options& options);
+[[nodiscard]] Plan make_plan(Config config, const std::filesystem::path& folder);
+
+// The problem of a config whose schedule no family here makes: on the config's placement, else on
+// `placement`, with `chunks` stages a rank where the config does not say. Throws InputError.
+[[nodiscard]] Problem make_problem(const Config& config, PlacementKind placement, int chunks,
+                                   bool forward_only);
 
 // Is this schedule a file rather than a name?
 [[nodiscard]] bool is_schedule_file(std::string_view schedule);

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "driver/plan.h"
 #include "report/report.h"
 #include "scheduler/ir/diagnostic.h"
 #include "scheduler/ir/execution_model.h"
@@ -11,10 +12,8 @@
 #include "scheduler/ir/timeline.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
-#include "tools/options.h"
-#include "tools/plan.h"
 
-// The way every subcommand goes: plan, check, run.
+// The way from a plan to its figures: check, run.
 namespace counterflow {
 
 // What verification says about a plan.
@@ -42,8 +41,5 @@ struct Run {
 // Simulates a checked plan under its config's execution model and fills in the whole report. Throws
 // InfeasibleError, with the cycle, if the program gets stuck under that model.
 [[nodiscard]] Run run(const Plan& plan, Program program);
-
-// The observer that --dump-passes asks for; empty without.
-[[nodiscard]] PassObserver pass_observer(const Options& options);
 
 }  // namespace counterflow

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "driver/plan.h"
 #include "report/report.h"
-#include "tools/plan.h"
 
 namespace counterflow {
 

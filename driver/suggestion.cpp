@@ -1,4 +1,4 @@
-#include "tools/suggestion.h"
+#include "driver/suggestion.h"
 
 #include <fmt/format.h>
 

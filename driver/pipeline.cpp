@@ -1,21 +1,19 @@
-#include "tools/pipeline.h"
+#include "driver/pipeline.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
+#include "driver/faults.h"
+#include "driver/warnings.h"
 #include "scheduler/bounds/lower_bound.h"
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/ir/schedule_file.h"
 #include "simulator/simulate.h"
-#include "tools/console.h"
-#include "tools/faults.h"
-#include "tools/warnings.h"
 
 namespace counterflow {
 namespace {
@@ -87,17 +85,6 @@ Run run(const Plan& plan, Program program) {
   }
   report.warnings = warnings(plan, report);
   return {std::move(program), std::move(simulation.timeline), std::move(report)};
-}
-
-PassObserver pass_observer(const Options& options) {
-  if (!options.dump_passes) return {};
-  const bool text = options.verbose;
-  return [text](std::string_view pass, const Program& after, Time took) {
-    const double milliseconds = static_cast<double>(took.count()) * 1e-6;
-    fmt::print(stderr, "pass {:<22} {:>10.3f} ms {:>10} instructions\n", pass, milliseconds,
-               after.size());
-    if (text) fmt::print(stderr, "{}", to_csv(after));
-  };
 }
 
 }  // namespace counterflow
