@@ -3,10 +3,23 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/diagnostic.h"
 
 namespace counterflow {
+
+// The answer no, with its reasons as data.
+class FaultyError : public InfeasibleError {
+ public:
+  FaultyError(const std::string& message, Diagnostics faults)
+      : InfeasibleError(message), faults_(std::move(faults)) {}
+  [[nodiscard]] const Diagnostics& faults() const { return faults_; }
+
+ private:
+  Diagnostics faults_;
+};
 
 // The text grid that positions of a list of faults refer to: one row a rank, as a schedule file.
 struct GridOf {

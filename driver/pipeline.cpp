@@ -68,9 +68,10 @@ Run run(const Plan& plan, Program program) {
   const Problem& problem = plan.problem;
   Simulation simulation = simulate(program, problem.links, plan.config.execution);
   if (!simulation.diagnostics.empty()) {
-    throw InfeasibleError(fmt::format("the program gets stuck under execution '{}'\n{}",
-                                      plan.config.execution.name,
-                                      to_text(simulation.diagnostics, GridOf{to_csv(program)})));
+    const std::string text =
+        fmt::format("the program gets stuck under execution '{}'\n{}", plan.config.execution.name,
+                    to_text(simulation.diagnostics, GridOf{to_csv(program)}));
+    throw FaultyError(text, std::move(simulation.diagnostics));
   }
   Report report = measure(program, simulation.timeline);
   report.schedule = plan.family != nullptr ? std::string(plan.family->name) : plan.schedule.name;

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace counterflow {
 
@@ -19,9 +20,15 @@ struct SourceLocation {
 class InputError : public std::runtime_error {
  public:
   explicit InputError(const std::string& message) : std::runtime_error(message) {}
-  InputError(const SourceLocation& where, const std::string& message)
-      : std::runtime_error(to_string(where).empty() ? message : to_string(where) + ": " + message) {
-  }
+  InputError(SourceLocation where, const std::string& message)
+      : std::runtime_error(to_string(where).empty() ? message : to_string(where) + ": " + message),
+        where_(std::move(where)) {}
+
+  // The place again, empty where the message names none.
+  [[nodiscard]] const SourceLocation& where() const { return where_; }
+
+ private:
+  SourceLocation where_;
 };
 
 // A well-formed question whose answer is no: a deadlock, exceeded memory, infeasible. Exit
