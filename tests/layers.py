@@ -16,6 +16,7 @@ BELOW = {
     "report": {"scheduler"},
     "driver": {"scheduler", "schedules", "simulator", "report"},
     "tools": {"scheduler", "schedules", "simulator", "report", "driver"},
+    "python": {"scheduler", "schedules", "simulator", "report", "driver"},
     "tests": {"scheduler", "schedules", "simulator", "report", "driver"},
 }
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}

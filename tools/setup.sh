@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 build_packages=(g++ cmake ninja-build libboost-graph-dev libyaml-cpp-dev libfmt-dev
   nlohmann-json3-dev libcli11-dev zlib1g-dev)
-test_packages=(libgtest-dev libbenchmark-dev graphviz python3 python3-venv chromium
+test_packages=(libgtest-dev libbenchmark-dev graphviz python3 python3-dev python3-venv chromium
   fonts-dejavu-core)
 torch_version=2.13.0  # the tests against PyTorch; its wheels for Python 3.11
 
@@ -55,8 +55,9 @@ install_torch() {
 
 install_python() {
   [[ -x .venv/bin/pip ]] || python3 -m venv .venv
-  .venv/bin/python -c 'import pytest' 2>/dev/null ||
-    .venv/bin/pip install --quiet --disable-pip-version-check pytest
+  .venv/bin/python -c 'import pytest, numpy, scikit_build_core, pybind11, mypy, ruff' 2>/dev/null ||
+    .venv/bin/pip install --quiet --disable-pip-version-check pytest numpy scikit-build-core \
+      pybind11 mypy ruff
   install_torch
 }
 

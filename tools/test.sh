@@ -24,6 +24,13 @@ cmake --build --preset dev
 step 'C++ tests'
 ctest --preset dev --output-on-failure -LE "$pytest_labels"
 
+# By pip, as a user installs it, but from what the dev build has made: only the bindings are compiled.
+step 'Python package'
+.venv/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps . \
+  -C build-dir=build/dev -C cmake.build-type=RelWithDebInfo \
+  -C cmake.define.BUILD_TESTING=ON -C cmake.define.COUNTERFLOW_BENCHMARKS=ON
+export COUNTERFLOW_REQUIRE_PACKAGE=1
+
 step 'command line, Python and browser tests'
 for folder in tests/cli tests/python tests/browser; do
   run_pytest build/dev/counterflow "$folder"
