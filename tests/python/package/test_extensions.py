@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from package import BASIC, EXAMPLES, load
+from package import BASIC, EXAMPLES, ROOT, load
 
 cf = load()
 
@@ -27,6 +27,15 @@ def test_an_example_runs(name):
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 4
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    """Its example, in a folder that has the examples."""
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    _, _, rest = (ROOT / "README.md").read_text().partition("```python\n")
+    exec(rest.partition("```")[0], {})
+    assert (tmp_path / "timeline.html").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(("p", "m"), [(1, 1), (2, 3), (4, 8), (5, 4), (8, 24)])
