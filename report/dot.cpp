@@ -161,7 +161,7 @@ class Drawer {
     const std::vector<Run> path = runs();
     fmt::format_to(
         Out(text_), "  subgraph cluster_critical {{\n    label=\"critical path, {} slots{}\";\n",
-        critical_.path.size(), problem_.links.has_bandwidth() ? ", bandwidth not counted" : "");
+        critical_.path.size(), !problem_.links.only_latency() ? ", bandwidth not counted" : "");
     const std::size_t half = kMostNodes / 2;
     std::string before;
     for (std::size_t k = 0; k < path.size(); ++k) {

@@ -46,7 +46,7 @@ std::optional<Time> common_latency(const Problem& problem) {
 std::optional<EqualStages> equal_stages(const Problem& problem) {
   const bool frozen = std::any_of(problem.frozen.begin(), problem.frozen.end(),
                                   [](std::uint8_t flag) { return flag != 0; });
-  if (problem.forward_only || frozen || problem.links.has_bandwidth() || !is_chain(problem.graph) ||
+  if (problem.forward_only || frozen || !problem.links.only_latency() || !is_chain(problem.graph) ||
       !costs_are_equal(problem.costs)) {
     return std::nullopt;
   }

@@ -23,7 +23,9 @@ Evaluator::Evaluator(const Problem& problem, Time least_duration)
   for (Channels::Id id = 0; id < channels.size(); ++id) {
     const Channels::Channel& c = channels[id];
     wires_.push_back(
-        {.latency = problem.links.latency(c.source, c.destination).count(),
+        {.latency = (problem.links.latency(c.source, c.destination) +
+                     problem.links.passage(c.source, c.destination, c.size))
+                        .count(),
          .occupancy = problem.links.occupancy(c.size).count(),
          .link = static_cast<std::size_t>(c.source) * static_cast<std::size_t>(problem.ranks()) +
                  static_cast<std::size_t>(c.destination),

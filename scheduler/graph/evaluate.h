@@ -18,7 +18,8 @@ struct Evaluation {
 
 // The fast evaluator of (schedule, costs, links): exactly what the simulator finds under the
 // `ideal` execution model, without building a Program. It keeps its scratch memory, so one object
-// serves many schedules of one problem, which must outlive it. One object a thread.
+// serves many schedules of one problem, which must outlive it. One object a thread. On links that a
+// topology shares it takes each message for the only one, so there it is a lower estimate.
 //
 // The ops of a schedule must be of stages, replicas and microbatches of the problem; their order
 // may be anything.

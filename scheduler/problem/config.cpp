@@ -81,7 +81,8 @@ Config read_tree(const yaml::NodePtr& tree, const std::string& file) {
   if (tree->kind == yaml::Node::Kind::null) {
     plain.fail("the config is empty; it needs the keys pipeline and stages");
   }
-  plain.allow_keys({"pipeline", "stages", "links", "execution", "memory", "units"});
+  plain.allow_keys(
+      {"pipeline", "stages", "links", "execution", "memory", "units", "topology", "jitter"});
   const Cursor stages =
       plain.at("stages", "{forward: 1ms, backward_input: 1ms, backward_weight: 1ms}");
   const Cursor root = plain.with_time_unit(bare_time_unit(plain, stages));
@@ -90,6 +91,8 @@ Config read_tree(const yaml::NodePtr& tree, const std::string& file) {
   read_pipeline(root.at("pipeline", "{ranks: 8, microbatches: 24, schedule: 1f1b}"), config);
   read_stages(*root.find("stages"), config);
   if (const auto links = root.find("links")) read_links(*links, config);
+  if (const auto topology = root.find("topology")) read_topology(*topology, config);
+  if (const auto jitter = root.find("jitter")) read_jitter(*jitter, config);
   if (const auto execution = root.find("execution")) config.execution = read_execution(*execution);
   if (const auto memory = root.find("memory")) read_memory(*memory, config);
   return config;

@@ -12,6 +12,7 @@
 #include "scheduler/error.h"
 #include "scheduler/ir/execution_model.h"
 #include "scheduler/ir/placement.h"
+#include "scheduler/problem/jitter.h"
 #include "scheduler/problem/problem.h"
 
 // The YAML config: read, checked, and made into a Problem. Two steps, because how many stages there
@@ -74,6 +75,7 @@ struct Config {
   Links links;
   std::optional<PerItem<Bytes>> message;
   ExecutionModel execution;
+  std::optional<Jitter> jitter;
   std::optional<PerItem<Bytes>> memory_limit;
   std::optional<PerItem<std::int64_t>> activation_limit;
   std::optional<PerItem<Bytes>> static_memory;

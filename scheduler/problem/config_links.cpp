@@ -77,6 +77,14 @@ Links read_latency_pairs(const Cursor& at, int ranks, double bandwidth) {
 
 }  // namespace
 
+std::pair<Rank, Rank> read_rank_pair(const Cursor& at, int ranks) {
+  const auto ends = at.tuple(2, "a pair [from rank, to rank]");
+  const std::pair<Rank, Rank> pair{ends[0].small_integer(0, ranks - 1),
+                                   ends[1].small_integer(0, ranks - 1)};
+  if (pair.first == pair.second) at.fail("a hop inside a rank crosses no link; name two ranks");
+  return pair;
+}
+
 void read_links(const Cursor& at, Config& config) {
   at.allow_keys({"latency", "bandwidth", "message"});
   const auto rate = at.find("bandwidth");

@@ -1,14 +1,21 @@
 #pragma once
 
+#include <utility>
+
 #include "scheduler/problem/config.h"
 #include "scheduler/problem/cursor.h"
 
 // One reader a section of the config; each fills its part of `config`. Later ones rely on earlier
-// ones, in this order: the number of ranks, whether there are activations.
+// ones, in this order: the number of ranks, whether there are activations, the links.
 namespace counterflow {
 
 void read_pipeline(const Cursor& at, Config& config);
 void read_stages(const Cursor& at, Config& config);
 void read_links(const Cursor& at, Config& config);
+void read_topology(const Cursor& at, Config& config);
+void read_jitter(const Cursor& at, Config& config);
+
+// An ordered pair [from rank, to rank] of different ranks.
+[[nodiscard]] std::pair<Rank, Rank> read_rank_pair(const Cursor& at, int ranks);
 
 }  // namespace counterflow

@@ -4,16 +4,42 @@
 #include <cmath>
 
 namespace counterflow {
+namespace {
+
+Time nanoseconds(Bytes size, double bandwidth) {
+  constexpr double kLongest = 0x1p62;
+  return Time{std::llround(std::min(static_cast<double>(size.value) / bandwidth * 1e9, kLongest))};
+}
+
+}  // namespace
+
+Links Links::with(Topology topology) const {
+  Links links = *this;
+  links.topology_ = std::make_shared<const Topology>(std::move(topology));
+  return links;
+}
 
 Time Links::longest_latency() const {
-  return table_.empty() ? latency_ : *std::max_element(table_.begin(), table_.end());
+  const Time own = table_.empty() ? latency_ : *std::max_element(table_.begin(), table_.end());
+  return topology_ ? own + topology_->longest_latency() : own;
 }
 
 Time Links::occupancy(Bytes size) const {
-  if (!has_bandwidth()) return Time{0};
-  constexpr double kLongest = 0x1p62;
-  const double nanoseconds = static_cast<double>(size.value) / bandwidth_ * 1e9;
-  return Time{std::llround(std::min(nanoseconds, kLongest))};
+  return has_bandwidth() ? nanoseconds(size, bandwidth_) : Time{0};
+}
+
+Time Links::passage(Rank from, Rank to, Bytes size) const {
+  if (!topology_) return Time{0};
+  const auto bandwidth = topology_->bandwidth(from, to);
+  return bandwidth ? nanoseconds(size, *bandwidth) : Time{0};
+}
+
+Time Links::longest_hop(Bytes size) const {
+  Time sharing{0};
+  if (topology_ && topology_->least_bandwidth()) {
+    sharing = nanoseconds(size, *topology_->least_bandwidth());
+  }
+  return longest_latency() + std::max(occupancy(size), sharing);
 }
 
 }  // namespace counterflow

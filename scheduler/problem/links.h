@@ -1,16 +1,19 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "scheduler/ir/units.h"
+#include "scheduler/problem/topology.h"
 
 namespace counterflow {
 
 // What a hop between two ranks costs. Latency is pure delay: it occupies no rank, stream or link.
 // With a bandwidth, a message also occupies its link (one for each ordered pair of ranks) for
-// size / bandwidth, and messages of one link follow each other. A hop inside a rank is free.
+// size / bandwidth, and messages of one link follow each other. With a topology instead, messages
+// share its links fairly, and its latencies come on top. A hop inside a rank is free.
 class Links {
  public:
   Links() = default;
@@ -20,23 +23,39 @@ class Links {
   Links(int ranks, std::vector<Time> latency, double bandwidth)
       : table_(std::move(latency)), ranks_(ranks), bandwidth_(bandwidth) {}
 
+  // The same latencies over shared links. Only without a bandwidth.
+  [[nodiscard]] Links with(Topology topology) const;
+
+  // Of the pair and of the topology together.
   [[nodiscard]] Time latency(Rank from, Rank to) const {
     if (from == to) return Time{0};
-    if (table_.empty()) return latency_;
-    return table_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
-                  static_cast<std::size_t>(to)];
+    const Time own =
+        table_.empty() ? latency_
+                       : table_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
+                                static_cast<std::size_t>(to)];
+    return topology_ ? own + topology_->latency(from, to) : own;
   }
   [[nodiscard]] bool has_bandwidth() const { return bandwidth_ > 0; }
+  // Do all messages cost their latency and nothing else?
+  [[nodiscard]] bool only_latency() const { return !has_bandwidth() && !topology_; }
+  // nullptr: no shared links.
+  [[nodiscard]] const Topology* topology() const { return topology_.get(); }
   // The largest latency of any link. O(1), with a table O(ranks^2).
   [[nodiscard]] Time longest_latency() const;
   // How long a message occupies its link, rounded to whole nanoseconds; 2^62 ns at most.
   [[nodiscard]] Time occupancy(Bytes size) const;
+  // How long a message takes through shared links that it has to itself, beside its latency; 0 ns
+  // without a topology. Rounded and limited as above.
+  [[nodiscard]] Time passage(Rank from, Rank to, Bytes size) const;
+  // No message of this size takes longer on its own, latency included.
+  [[nodiscard]] Time longest_hop(Bytes size) const;
 
  private:
   Time latency_{0};
   std::vector<Time> table_;
   int ranks_ = 0;
-  double bandwidth_ = 0;  // bytes a second; 0: unlimited
+  double bandwidth_ = 0;                      // bytes a second; 0: unlimited
+  std::shared_ptr<const Topology> topology_;  // shared, since problems are copied
 };
 
 }  // namespace counterflow

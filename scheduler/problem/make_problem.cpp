@@ -177,23 +177,23 @@ double count(Time time) {
   return static_cast<double>(time.count());
 }
 
-// Nanoseconds of every op, every pair and every message both ways, one after the other.
-double total_time(const Problem& problem) {
+// Nanoseconds of every op, every pair and every message both ways, one after the other, each
+// `jitter` times as long as given.
+double total_time(const Problem& problem, double jitter) {
   const MicrobatchFactors& factors = problem.costs.factors();
   const double forward = total_factor(factors.forward, problem.microbatches);
   const double input = total_factor(factors.backward_input, problem.microbatches);
   const double weight = total_factor(factors.backward_weight, problem.microbatches);
   const double pair = count(problem.costs.pairs().largest()) * largest_factor(factors);
-  const double latency = count(problem.links.longest_latency());
   double total = pair * problem.microbatches * problem.stages();
   for (Stage s = 0; s < problem.stages(); ++s) {
     const StageCost& cost = problem.costs.stages()[index(s)];
-    const double hop = latency + count(problem.links.occupancy(problem.message[index(s)]));
+    const double hop = count(problem.links.longest_hop(problem.message[index(s)]));
     const auto messages = 2.0 * static_cast<double>(problem.graph.successors(s).size());
     total += forward * count(cost.forward) + input * count(cost.backward_input) +
              weight * count(cost.backward_weight) + messages * problem.microbatches * hop;
   }
-  return total;
+  return total * jitter;
 }
 
 // Bytes of every activation and every message of the run, beside the largest static memory.
@@ -213,7 +213,8 @@ double total_bytes(const Problem& problem) {
 
 void check_totals(const Config& config, const Problem& problem) {
   constexpr auto kLimit = static_cast<double>(kMaxTotal);
-  if (total_time(problem) >= kLimit) {
+  const double jitter = config.jitter ? largest_factor(*config.jitter) : 1;
+  if (total_time(problem, jitter) >= kLimit) {
     fail(config.stages_where, "stages",
          "the durations of the whole run sum to 2^62 ns (146 years) or more; check their units");
   }
