@@ -1,123 +1,124 @@
 #include "simulator/engine.h"
 
 #include <algorithm>
-#include <stdexcept>
-
-#include "scheduler/graph/blocking.h"
-#include "scheduler/graph/recordings.h"
+#include <cmath>
+#include <utility>
 
 namespace counterflow::sim {
+namespace {
 
-Engine::Engine(const Program& program, const Links& links, const ExecutionModel& execution)
-    : program_(program),
-      links_(links),
-      execution_(execution),
-      matching_(program),
-      timelines_(program.ranks.size()),
-      transfers_(program.ranks.size()),
-      in_time_order_(links.has_bandwidth()) {
-  number_instructions();
-  link_events();
-  link_queues();
+std::uint64_t pair_key(std::uint32_t from, std::uint32_t to) {
+  return std::uint64_t{from} << 32U | to;
 }
 
-void Engine::number_instructions() {
-  states_.reserve(program_.size());
-  for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
-    const RankProgram& list = program_.ranks[rank];
-    bases_.push_back(static_cast<Index>(states_.size()));
-    states_.resize(states_.size() + list.instructions.size(),
-                   {.rank = static_cast<std::uint32_t>(rank)});
-    timelines_[rank].instructions.resize(list.instructions.size(), {Time{-1}, Time{-1}});
-    transfers_[rank].resize(list.transfers.size());
+std::vector<double> capacities(const Topology& topology, const Disturbances* disturbances) {
+  std::vector<double> bytes_per_ns;
+  for (const SharedLink& link : topology.links()) bytes_per_ns.push_back(link.bandwidth * 1e-9);
+  if (disturbances != nullptr) {
+    bytes_per_ns.resize(bytes_per_ns.size() + disturbances->pair_links(), MaxMinSolver::kUnlimited);
   }
-  ends_left_.resize(states_.size());
+  return bytes_per_ns;
 }
 
-void Engine::link_events() {
-  std::size_t waits = 0;
-  for (const RankProgram& rank : program_.ranks) waits += rank.waits.size();
-  first_waiter_.assign(states_.size(), kNone);
-  waiters_.reserve(waits);
-  for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
-    const RankProgram& list = program_.ranks[rank];
-    const Recordings recordings(list);
-    for (std::size_t i = 0; i < list.instructions.size(); ++i) {
-      const auto index = static_cast<Index>(bases_[rank] + i);
-      for (const EventWait& wait : list.waits_of(list.instructions[i])) {
-        ++states_[index].pending;
-        const std::uint32_t recorder = recordings.recorder(wait);
-        if (recorder == kNone) continue;  // it waits for ever
-        std::uint32_t& first = first_waiter_[bases_[rank] + recorder];
-        waiters_.push_back({index, first});
-        first = static_cast<std::uint32_t>(waiters_.size() - 1);
-      }
-    }
+}  // namespace
+
+Engine::Engine(const Wiring& wiring, const Disturbances* disturbances)
+    : wiring_(wiring),
+      disturbances_(disturbances),
+      ends_left_(wiring.size()),
+      in_time_order_(!wiring.links().only_latency()) {
+  if (const Topology* topology = wiring.links().topology()) {
+    network_.emplace(capacities(*topology, disturbances));
   }
 }
 
-void Engine::link_after(std::vector<Index>& next, Index earlier, Index later) {
-  if (next.empty()) next.assign(states_.size(), kNone);
-  next[earlier] = later;
-  ++states_[later].pending;
-}
-
-void Engine::link_queues() {
-  for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
-    const RankProgram& list = program_.ranks[rank];
-    std::vector<Index> last_on_stream(list.streams.size(), kNone);
-    std::vector<Index> last_on_communicator(program_.communicators.size(), kNone);
-    std::vector<Index> last_in_queue(
-        static_cast<std::size_t>(std::max(execution_.hardware_queues, 0)), kNone);
-    Index last_launch = kNone;
-    const auto follow = [this](std::vector<Index>& next, Index& last, Index index) {
-      if (last != kNone) link_after(next, last, index);
-      last = index;
-    };
-    for (std::size_t i = 0; i < list.instructions.size(); ++i) {
-      const Instruction& instruction = list.instructions[i];
-      const auto index = static_cast<Index>(bases_[rank] + i);
-      const bool moves_data = instruction.kind == InstructionKind::transfer;
-      if (!(moves_data && execution_.independent_transfers)) {
-        follow(next_on_stream_, last_on_stream[instruction.stream], index);
-      }
-      if (moves_data && execution_.serial_communicators) {
-        follow(next_on_communicator_, last_on_communicator[instruction.communicator], index);
-      }
-      if (moves_data && execution_.launch_order != LaunchOrder::independent) {
-        follow(next_launch_, last_launch, index);
-      }
-      if (!last_in_queue.empty()) {
-        follow(next_in_queue_, last_in_queue[instruction.stream % last_in_queue.size()], index);
-      }
-    }
+void Engine::reset(const Loads& loads) {
+  loads_ = loads;
+  times_.assign(wiring_.size(), {Time{-1}, Time{-1}});
+  states_.resize(wiring_.size());
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    states_[i] = {0, wiring_.starts()[i].pending, wiring_.starts()[i].rank};
   }
+  transfers_.assign(wiring_.messages(), {});
+  arrivals_.assign(wiring_.meetings().size(), {});
+  finished_ = 0;
+  link_free_.clear();
+  if (network_) network_->reset();
+  flowing_.clear();
+  unused_tags_.clear();
+  next_change_ = 0;
 }
 
-bool Engine::releases_stream_at_start(const RankProgram& rank,
-                                      const Instruction& instruction) const {
-  // Independent transfers queue on no stream, so there is nothing to release.
-  return instruction.kind == InstructionKind::transfer && !execution_.independent_transfers &&
-         releases_stream_at_begin(execution_.semantics, rank.transfers_of(instruction));
-}
-
-void Engine::run() {
+void Engine::run(const Loads& loads) {
+  reset(loads);
   for (Index index = static_cast<Index>(states_.size()); index-- > 0;) {
     if (states_[index].pending == 0) {
       states_[index].pending = 1;
       satisfy(index, 0);
     }
   }
-  while (!work_.empty() || !by_time_.empty()) {
-    Index index = 0;
-    if (in_time_order_) {
-      index = by_time_.top().index;
-      by_time_.pop();
-    } else {
-      index = work_.back().index;
-      work_.pop_back();
+  if (network_) {
+    run_over_network();
+    return;
+  }
+  while (!work_.empty() || !by_time_.empty()) start_next();
+}
+
+void Engine::run_over_network() {
+  const std::span<const Disturbances::Change> changes =
+      disturbances_ == nullptr ? std::span<const Disturbances::Change>() : disturbances_->changes();
+  for (;;) {
+    const std::int64_t start_at = by_time_.empty() ? kNever : by_time_.top().at;
+    // All that starts at one instant joins the network before rates are found.
+    if (start_at <= network_->now()) {
+      start_next();
+      continue;
     }
-    start(index);
+    const std::int64_t change_at =
+        next_change_ < changes.size() ? changes[next_change_].at : kNever;
+    const std::int64_t end_at = network_->next_end();
+    const std::int64_t at = std::min({start_at, change_at, end_at});
+    if (at == kNever) return;
+    if (end_at == at) {
+      for (const std::uint32_t tag : network_->finish_next()) {
+        flowing_[tag].flows = false;
+        unused_tags_.push_back(tag);
+        arrive(flowing_[tag], at);
+      }
+    } else if (change_at == at) {
+      apply(changes[next_change_++]);
+    } else {
+      start_next();
+    }
+  }
+}
+
+void Engine::start_next() {
+  Index index = 0;
+  if (in_time_order_) {
+    index = by_time_.top().index;
+    by_time_.pop();
+  } else {
+    index = work_.back().index;
+    work_.pop_back();
+  }
+  start(index);
+}
+
+void Engine::apply(const Disturbances::Change& change) {
+  if (!change.is_failure) {
+    network_->set_capacity(change.at, change.what, change.capacity);
+    return;
+  }
+  for (std::uint32_t tag = 0; tag < flowing_.size(); ++tag) {
+    Message& message = flowing_[tag];
+    if (!message.flows || (message.rank != change.what && message.receive.rank != change.what)) {
+      continue;
+    }
+    message.flows = false;
+    network_->cancel(change.at, message.flow);
+    unused_tags_.push_back(tag);
+    lose(Message(message), change.at);
   }
 }
 
@@ -138,18 +139,23 @@ void Engine::satisfy_next(const std::vector<Index>& next, Index index, std::int6
 
 void Engine::start(Index index) {
   const std::int64_t at = states_[index].ready;
-  Interval& shown = interval(index);
+  const std::uint32_t rank = states_[index].rank;
+  if (at >= fails_at(rank)) return;
+  Interval& shown = times_[index];
   shown.begin = std::max(shown.begin, Time(at));
-  satisfy_next(next_in_queue_, index, at);
-  if (execution_.launch_order == LaunchOrder::chained) satisfy_next(next_launch_, index, at);
-  const Instruction& what = instruction(index);
-  switch (what.kind) {
-    case InstructionKind::run:
-      finish(index, at + program_.kernels[what.kernel].duration.count());
+  satisfy_next(wiring_.next_in_queue, index, at);
+  if (wiring_.execution().launch_order == LaunchOrder::chained) {
+    satisfy_next(wiring_.next_launch, index, at);
+  }
+  switch (wiring_.instruction(index).kind) {
+    case InstructionKind::run: {
+      const std::int64_t work = loads_.durations[index];
+      finish(index, disturbances_ == nullptr ? at + work : disturbances_->rank(rank).end(at, work));
       break;
+    }
     case InstructionKind::transfer:
-      if (releases_stream_at_start(program_.ranks[states_[index].rank], what)) {
-        satisfy_next(next_on_stream_, index, at);
+      if (wiring_.releases_stream_at_start(index)) {
+        satisfy_next(wiring_.next_on_stream, index, at);
       }
       start_transfers(index, at);
       break;
@@ -157,89 +163,191 @@ void Engine::start(Index index) {
       finish(index, at);
       break;
     case InstructionKind::collective:
-      throw std::logic_error("the simulator has no rule for collectives");
+      join_collective(index, at);
+      break;
   }
+}
+
+void Engine::join_collective(Index index, std::int64_t at) {
+  const std::uint32_t id = wiring_.meeting_of(index);
+  const Wiring::Meeting& meeting = wiring_.meetings()[id];
+  Arrivals& arrivals = arrivals_[id];
+  arrivals.latest = std::max(arrivals.latest, at);
+  if (++arrivals.count < meeting.members || !meeting.possible) return;
+  std::int64_t work = 0;
+  for (const Index member : wiring_.members(meeting)) {
+    work = std::max(work, loads_.durations[member]);
+  }
+  const std::int64_t end = arrivals.latest + work;
+  bool lost = false;
+  for (const Index member : wiring_.members(meeting)) {
+    times_[member].begin = Time(arrivals.latest);
+    lost = lost || end > fails_at(states_[member].rank);
+  }
+  if (lost) return;
+  for (const Index member : wiring_.members(meeting)) finish(member, end);
 }
 
 void Engine::start_transfers(Index index, std::int64_t at) {
   const std::uint32_t rank = states_[index].rank;
-  const Range body = instruction(index).body;
+  const Range body = wiring_.instruction(index).body;
   ends_left_[index] = body.count;
   for (std::uint32_t k = 0; k < body.count; ++k) {
-    transfers_[rank][body.first + k].posted = at;
+    transfers_[wiring_.message(rank, body.first + k)].posted = at;
     meet(rank, body.first + k, at);
   }
 }
 
-void Engine::meet(std::size_t rank, std::uint32_t transfer, std::int64_t at) {
-  const Matching::End partner = matching_.partner(rank, transfer);
-  const bool send = program_.ranks[rank].transfers[transfer].is_send;
+void Engine::meet(std::uint32_t rank, std::uint32_t transfer, std::int64_t at) {
+  const Matching::End partner = wiring_.matching().partner(rank, transfer);
+  const bool send = wiring_.program().ranks[rank].transfers[transfer].is_send;
+  const bool buffered = wiring_.execution().semantics == Semantics::buffered;
   if (!partner.exists()) {
     // A buffered send does not know that nobody receives; anything else waits for ever.
-    if (send && execution_.semantics == Semantics::buffered) end_transfer(rank, transfer, at);
+    if (send && buffered) end_transfer(rank, transfer, at);
     return;
   }
-  TransferState& other = transfers_[partner.rank][partner.transfer];
-  if (execution_.semantics == Semantics::buffered) {
-    TransferState& mine = transfers_[rank][transfer];
+  if (buffered) {
+    const TransferState& mine = transfers_[wiring_.message(rank, transfer)];
     if (send) {
-      move(rank, transfer, partner, at);
+      move({rank, transfer, partner}, at);
     } else if (mine.arrival >= 0) {
       end_transfer(rank, transfer, std::max(at, mine.arrival));
     }
-  } else if (other.posted >= 0) {
-    if (send) {
-      move(rank, transfer, partner, std::max(at, other.posted));
-    } else {
-      move(partner.rank, partner.transfer, {static_cast<std::uint32_t>(rank), transfer},
-           std::max(at, other.posted));
-    }
+    return;
+  }
+  const TransferState& other = transfers_[wiring_.message(partner.rank, partner.transfer)];
+  if (other.posted < 0) return;
+  const std::int64_t both = std::max(at, other.posted);
+  if (send) {
+    move({rank, transfer, partner}, both);
+  } else {
+    move({partner.rank, partner.transfer, {rank, transfer}}, both);
   }
 }
 
-void Engine::move(std::size_t rank, std::uint32_t send, Matching::End receive, std::int64_t at) {
-  std::int64_t sent = at;
-  if (links_.has_bandwidth() && rank != receive.rank) {
-    std::int64_t& free = link_free_[static_cast<std::uint64_t>(rank) << 32U | receive.rank];
-    sent = std::max(free, at) + links_.occupancy(program_.ranks[rank].transfers[send].size).count();
-    free = sent;
-  }
-  const std::int64_t arrival =
-      sent + links_.latency(static_cast<Rank>(rank), static_cast<Rank>(receive.rank)).count();
-  TransferState& to = transfers_[receive.rank][receive.transfer];
-  if (execution_.independent_transfers) {
+std::int64_t Engine::stretched(const Message& message, std::int64_t time) const {
+  if (loads_.stretch.empty()) return time;
+  const double factor = loads_.stretch[wiring_.message(message.rank, message.send)];
+  return std::llround(static_cast<double>(time) * factor);
+}
+
+std::int64_t Engine::pass(const Message& message, std::int64_t at, std::int64_t work) const {
+  const Pace* pace =
+      disturbances_ == nullptr ? nullptr : disturbances_->link(message.rank, message.receive.rank);
+  return pace == nullptr ? at + work : pace->end(at, work);
+}
+
+void Engine::move(const Message& message, std::int64_t at) {
+  const std::uint32_t to = message.receive.rank;
+  if (wiring_.execution().independent_transfers) {
     // A receive that queues behind nothing is shown from when its message sets out.
     Interval& shown =
-        interval(bases_[receive.rank] + matching_.instruction(receive.rank, receive.transfer));
+        times_[wiring_.base(to) + wiring_.matching().instruction(to, message.receive.transfer)];
     shown.begin = std::max(shown.begin, Time(at));
   }
+  if (at >= fails_at(to)) {
+    lose(message, at);
+  } else if (!enter_network(message, at)) {
+    arrive(message, sent_alone(message, at));
+  }
+}
+
+std::int64_t Engine::sent_alone(const Message& message, std::int64_t at) {
+  const Links& links = wiring_.links();
+  if (!links.has_bandwidth() || message.rank == message.receive.rank) return at;
+  const Bytes size = wiring_.program().ranks[message.rank].transfers[message.send].size;
+  std::int64_t& free = link_free_[pair_key(message.rank, message.receive.rank)];
+  free = pass(message, std::max(free, at), stretched(message, links.occupancy(size).count()));
+  return free;
+}
+
+bool Engine::enter_network(Message message, std::int64_t at) {
+  const Bytes size = wiring_.program().ranks[message.rank].transfers[message.send].size;
+  if (!network_ || message.rank == message.receive.rank || size.value == 0) return false;
+  const auto [place, is_new] = routes_.try_emplace(pair_key(message.rank, message.receive.rank));
+  if (is_new) {
+    const Topology& topology = *wiring_.links().topology();
+    place->second =
+        topology.route(static_cast<Rank>(message.rank), static_cast<Rank>(message.receive.rank));
+    const int own = disturbances_ == nullptr
+                        ? -1
+                        : disturbances_->pair_link(message.rank, message.receive.rank);
+    if (own >= 0) {
+      place->second.push_back(static_cast<FlowNetwork::LinkId>(topology.links().size() +
+                                                               static_cast<std::size_t>(own)));
+    }
+  }
+  if (place->second.empty()) return false;
+  if (unused_tags_.empty()) {
+    unused_tags_.push_back(static_cast<std::uint32_t>(flowing_.size()));
+    flowing_.emplace_back();
+  }
+  const std::uint32_t tag = unused_tags_.back();
+  unused_tags_.pop_back();
+  const double factor =
+      loads_.stretch.empty() ? 1 : loads_.stretch[wiring_.message(message.rank, message.send)];
+  message.flow = network_->begin(at, place->second, static_cast<double>(size.value) * factor, tag);
+  message.flows = true;
+  flowing_[tag] = message;
+  return true;
+}
+
+void Engine::lose(const Message& message, std::int64_t at) {
+  // A buffered send does not know; its own rank's failure stops it in end_transfer.
+  if (wiring_.execution().semantics == Semantics::buffered) {
+    end_transfer(message.rank, message.send, at);
+  }
+}
+
+void Engine::arrive(const Message& message, std::int64_t sent) {
+  const Matching::End receive = message.receive;
+  if (sent == kNever || sent > fails_at(message.rank) || sent > fails_at(receive.rank)) {
+    lose(message, sent);
+    return;
+  }
+  const Time latency =
+      wiring_.links().latency(static_cast<Rank>(message.rank), static_cast<Rank>(receive.rank));
+  const std::int64_t arrival = pass(message, sent, stretched(message, latency.count()));
+  TransferState& to = transfers_[wiring_.message(receive.rank, receive.transfer)];
   if (to.posted >= 0) {
     end_transfer(receive.rank, receive.transfer, std::max(arrival, to.posted));
   } else {
     to.arrival = arrival;
   }
-  end_transfer(rank, send, sent);
+  end_transfer(message.rank, message.send, sent);
 }
 
 void Engine::end_transfer(std::size_t rank, std::uint32_t transfer, std::int64_t at) {
-  const Index index = bases_[rank] + matching_.instruction(rank, transfer);
-  Interval& shown = interval(index);
-  shown.end = std::max(shown.end, Time(at));
-  if (--ends_left_[index] == 0) finish(index, shown.end.count());
+  if (at > fails_at(rank) || at == kNever) return;
+  const Index index = wiring_.base(rank) + wiring_.matching().instruction(rank, transfer);
+  State& state = states_[index];
+  state.ready = std::max(state.ready, at);
+  if (--ends_left_[index] == 0) finish(index, state.ready);
 }
 
 void Engine::finish(Index index, std::int64_t at) {
-  interval(index).end = Time(at);
-  const Instruction& what = instruction(index);
   const std::uint32_t rank = states_[index].rank;
-  if (!releases_stream_at_start(program_.ranks[rank], what)) {
-    satisfy_next(next_on_stream_, index, at);
+  if (at > fails_at(rank) || at == kNever) return;
+  times_[index].end = Time(at);
+  ++finished_;
+  if (!wiring_.releases_stream_at_start(index)) satisfy_next(wiring_.next_on_stream, index, at);
+  satisfy_next(wiring_.next_on_communicator, index, at);
+  if (wiring_.execution().launch_order == LaunchOrder::serial) {
+    satisfy_next(wiring_.next_launch, index, at);
   }
-  satisfy_next(next_on_communicator_, index, at);
-  if (execution_.launch_order == LaunchOrder::serial) satisfy_next(next_launch_, index, at);
-  for (std::uint32_t entry = first_waiter_[index]; entry != kNone; entry = waiters_[entry].next) {
-    satisfy(waiters_[entry].index, at);
+  wiring_.for_waiters(index, [&](Index waiter) { satisfy(waiter, at); });
+}
+
+std::vector<RankTimeline> Engine::timelines() const {
+  std::vector<RankTimeline> ranks(wiring_.program().ranks.size());
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto first = times_.begin() + static_cast<std::ptrdiff_t>(wiring_.base(rank));
+    const auto count =
+        static_cast<std::ptrdiff_t>(wiring_.program().ranks[rank].instructions.size());
+    ranks[rank].instructions.assign(first, first + count);
   }
+  return ranks;
 }
 
 }  // namespace counterflow::sim

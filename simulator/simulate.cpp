@@ -1,7 +1,8 @@
 #include "simulator/simulate.h"
 
-#include <utility>
+#include <cstdint>
 
+#include "simulator/disturbances.h"
 #include "simulator/engine.h"
 #include "simulator/memory.h"
 
@@ -27,19 +28,33 @@ Diagnostics stuck(const Program& program, const Timeline& timeline) {
   return diagnostics;
 }
 
-}  // namespace
-
-Simulation simulate(const Program& program, const Links& links, const ExecutionModel& execution) {
-  sim::Engine engine(program, links, execution);
-  engine.run();
+Simulation outcome(const Program& program, const sim::Engine& engine) {
   Simulation simulation;
-  simulation.timeline.ranks = std::move(engine).take();
+  simulation.timeline.ranks = engine.timelines();
   simulation.diagnostics = stuck(program, simulation.timeline);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     RankTimeline& timeline = simulation.timeline.ranks[rank];
     timeline.memory = memory_over_time(program, program.ranks[rank], timeline.instructions);
   }
   return simulation;
+}
+
+}  // namespace
+
+Simulation simulate(const Program& program, const Links& links, const ExecutionModel& execution) {
+  const sim::Wiring wiring(program, links, execution);
+  sim::Engine engine(wiring);
+  engine.run();
+  return outcome(program, engine);
+}
+
+Simulation simulate(const Program& program, const Links& links, const ExecutionModel& execution,
+                    const Scenario& scenario) {
+  const sim::Wiring wiring(program, links, execution);
+  const sim::Disturbances disturbances(scenario, links, program.ranks.size());
+  sim::Engine engine(wiring, &disturbances);
+  engine.run();
+  return outcome(program, engine);
 }
 
 }  // namespace counterflow

@@ -5,6 +5,7 @@
 #include "scheduler/ir/program.h"
 #include "scheduler/ir/timeline.h"
 #include "scheduler/problem/links.h"
+#include "scheduler/problem/scenario.h"
 
 namespace counterflow {
 
@@ -17,5 +18,8 @@ struct Simulation {
 // the rules of the execution model. Deterministic. O(n log n) with bandwidth, O(n) without.
 [[nodiscard]] Simulation simulate(const Program& program, const Links& links,
                                   const ExecutionModel& execution);
+// The same while things go wrong. A scenario of nothing changes nothing.
+[[nodiscard]] Simulation simulate(const Program& program, const Links& links,
+                                  const ExecutionModel& execution, const Scenario& scenario);
 
 }  // namespace counterflow

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -272,16 +271,13 @@ TEST(Simulate, IsDeterministic) {
             simulate(program, problem.links, ExecutionModel::nccl()).timeline);
 }
 
-TEST(Simulate, AStepEndTakesNoTimeAndACollectiveHasNoRule) {
+TEST(Simulate, AStepEndTakesNoTime) {
   const Problem problem = two_by_two();
   Program program = compile(problem, generate(*find_family("1f1b"), problem));
   program.ranks[0].instructions.push_back({.kind = InstructionKind::step_end});
   const Simulation run = simulate(program, problem.links, ExecutionModel::ideal());
   EXPECT_EQ(text(run.diagnostics), "");
   EXPECT_EQ(run.timeline.ranks[0].instructions.back(), (Interval{Time{69}, Time{69}}));
-  program.ranks[0].instructions.back().kind = InstructionKind::collective;
-  EXPECT_THROW(static_cast<void>(simulate(program, problem.links, ExecutionModel::ideal())),
-               std::logic_error);
 }
 
 // ---- The simulator and the proof know the same rules --------------------------------------------
