@@ -65,15 +65,20 @@ Verdict check(const Plan& plan, std::span<const Semantics> asked, const PassObse
 }
 
 Run run(const Plan& plan, Program program) {
-  const Problem& problem = plan.problem;
-  Simulation simulation = simulate(program, problem.links, plan.config.execution);
+  Simulation simulation = simulate(program, plan.problem.links, plan.config.execution);
   if (!simulation.diagnostics.empty()) {
     const std::string text =
         fmt::format("the program gets stuck under execution '{}'\n{}", plan.config.execution.name,
                     to_text(simulation.diagnostics, GridOf{to_csv(program)}));
     throw FaultyError(text, std::move(simulation.diagnostics));
   }
-  Report report = measure(program, simulation.timeline);
+  Report report = make_report(plan, program, simulation.timeline);
+  return {std::move(program), std::move(simulation.timeline), std::move(report)};
+}
+
+Report make_report(const Plan& plan, const Program& program, const Timeline& timeline) {
+  const Problem& problem = plan.problem;
+  Report report = measure(program, timeline);
   report.schedule = plan.family != nullptr ? std::string(plan.family->name) : plan.schedule.name;
   report.execution = plan.config.execution.name;
   report.lower_bound = lower_bound(problem);
@@ -85,7 +90,7 @@ Run run(const Plan& plan, Program program) {
     }
   }
   report.warnings = warnings(plan, report);
-  return {std::move(program), std::move(simulation.timeline), std::move(report)};
+  return report;
 }
 
 }  // namespace counterflow

@@ -42,4 +42,8 @@ struct Run {
 // InfeasibleError, with the cycle, if the program gets stuck under that model.
 [[nodiscard]] Run run(const Plan& plan, Program program);
 
+// The whole report on a timeline of the plan's program.
+[[nodiscard]] Report make_report(const Plan& plan, const Program& program,
+                                 const Timeline& timeline);
+
 }  // namespace counterflow

@@ -6,6 +6,7 @@
 
 #include "scheduler/ir/program.h"
 #include "scheduler/ir/timeline.h"
+#include "scheduler/ir/trials.h"
 #include "scheduler/problem/problem.h"
 
 namespace counterflow {
@@ -40,6 +41,7 @@ struct Report {
   std::string formula_source;
   std::vector<std::string> warnings;
   std::vector<RankReport> per_rank;
+  std::optional<Trials> trials;  // where the program was also run under jitter
 };
 
 // Measures a timeline of this program; schedule, execution, bound and formula are the caller's to

@@ -1,5 +1,7 @@
 #include "report/report_json.h"
 
+#include <limits>
+#include <string>
 #include <string_view>
 
 #include "report/json/writer.h"
@@ -19,6 +21,37 @@ void append_rank(std::string& out, const RankReport& rank) {
   object.add("peak_memory_bytes", rank.peak_memory.value);
   object.add("comm_exposed_ns", rank.comm_exposed.count());
   object.add("stages_held", std::int64_t{rank.stages_held});
+  object.close();
+}
+
+void append_trials(std::string& out, const Trials& trials) {
+  json::Object object(out);
+  object.add("trials", std::int64_t{trials.count});
+  object.member("seed") += std::to_string(trials.seed);
+  json::Object makespan(object.member("makespan_ns"));
+  makespan.add("mean", trials.mean_ns);
+  makespan.add("min", trials.least.count());
+  makespan.add("p5", trials.p5.count());
+  makespan.add("p50", trials.median.count());
+  makespan.add("p95", trials.p95.count());
+  makespan.add("max", trials.most.count());
+  makespan.close();
+  json::Object sensitivity(object.member("sensitivity"));
+  sensitivity.add("step", trials.sensitivity_step);
+  sensitivity.add("trials", std::int64_t{trials.sensitivity_trials});
+  json::Array ranks(sensitivity.member("ranks"));
+  for (const Trials::OfRank& rank : trials.ranks) ranks.add(rank.sensitivity);
+  ranks.close();
+  json::Array links(sensitivity.member("links"));
+  for (const Trials::OfLink& link : trials.links) {
+    json::Object entry(links.element());
+    entry.add("from", std::int64_t{link.from});
+    entry.add("to", std::int64_t{link.to});
+    entry.add("sensitivity", link.sensitivity);
+    entry.close();
+  }
+  links.close();
+  sensitivity.close();
   object.close();
 }
 
@@ -64,6 +97,7 @@ void append_json(std::string& out, const Report& report) {
   json::Array per_rank(object.member("per_rank"), ",\n  ");
   for (const RankReport& rank : report.per_rank) append_rank(per_rank.element(), rank);
   per_rank.close();
+  if (report.trials) append_trials(object.member("monte_carlo"), *report.trials);
   object.close();
 }
 

@@ -1,7 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "report/format.h"
 #include "report/report.h"
@@ -38,6 +43,29 @@ void append_figures(std::string& out, const Report& report) {
   }
 }
 
+void append_trials(std::string& out, const Trials& trials) {
+  append_line(out, "under jitter", readable_time(trials.median),
+              fmt::format("median of {} trials, seed {}; mean {}", trials.count, trials.seed,
+                          readable_time(Time{std::llround(trials.mean_ns)})));
+  append_line(out, "  p5 to p95", readable_time(trials.p5),
+              fmt::format("to {}; least {}, most {}", readable_time(trials.p95),
+                          readable_time(trials.least), readable_time(trials.most)));
+  std::vector<std::pair<double, std::string>> all;
+  for (const Trials::OfRank& rank : trials.ranks) {
+    all.emplace_back(rank.sensitivity, fmt::format("rank {}", rank.rank));
+  }
+  for (const Trials::OfLink& link : trials.links) {
+    all.emplace_back(link.sensitivity, fmt::format("link {}-{}", link.from, link.to));
+  }
+  std::ranges::stable_sort(all, std::greater{}, &std::pair<double, std::string>::first);
+  constexpr std::size_t kMostShown = 3;
+  std::string most;
+  for (std::size_t i = 0; i < std::min(kMostShown, all.size()); ++i) {
+    most += fmt::format("{}{} {:.2f}", i > 0 ? ", " : "", all[i].second, all[i].first);
+  }
+  if (!most.empty()) append_line(out, "  most felt", "", "1% slower costs, in %: " + most);
+}
+
 void append_rank(std::string& out, std::size_t r, const RankReport& rank) {
   fmt::format_to(std::back_inserter(out), "  {:>4}{:>8}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n", r,
                  rank.stages_held, readable_time(rank.busy), readable_time(rank.idle),
@@ -72,6 +100,7 @@ std::string summary(const Report& report) {
                                 counted(report.ranks, "rank"), counted(report.stages, "stage"),
                                 counted(report.microbatches, "microbatch"), report.execution);
   append_figures(out, report);
+  if (report.trials) append_trials(out, *report.trials);
   append_ranks(out, report);
   for (const std::string& warning : report.warnings) {
     fmt::format_to(std::back_inserter(out), "  warning: {}\n", warning);

@@ -1,0 +1,105 @@
+"""simulate with shared links, jitter, trials and scenarios."""
+
+import pytest
+
+from harness import BASIC, EXAMPLES
+
+JITTER = BASIC + "links: {latency: 10us}\njitter: {seed: 3, compute: 0.1, transfer: 0.1}\n"
+
+
+def trials(counterflow, path, *options):
+    return counterflow("simulate", path, "--json", *options, code=0).json["monte_carlo"]
+
+
+def test_trials_report_quantiles_and_sensitivities(counterflow, config):
+    found = trials(counterflow, config(JITTER), "--trials", 200)
+    spread = found["makespan_ns"]
+    order = [spread[key] for key in ("min", "p5", "p50", "p95", "max")]
+    assert order == sorted(order) and len(set(order)) == 5
+    assert spread["min"] < spread["mean"] < spread["max"]
+    assert found["trials"] == 200
+    assert found["seed"] == 3
+    sensitivity = found["sensitivity"]
+    assert len(sensitivity["ranks"]) == 4
+    assert {(link["from"], link["to"]) for link in sensitivity["links"]} == {
+        (0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)
+    }
+    assert 0.5 < sum(sensitivity["ranks"]) < 1.5
+
+
+def test_the_seed_decides_and_the_threads_do_not(counterflow, config):
+    path = config(JITTER)
+
+    def text(*options):
+        return counterflow("simulate", path, "--json", "--trials", 50, *options, code=0).out
+
+    assert text("--threads", 1) == text("--threads", 2) == text("--seed", 3)
+    assert text("--seed", 4) != text()
+
+
+def test_without_trials_jitter_changes_nothing(counterflow, config):
+    plain = JITTER[: JITTER.index("jitter")]
+    with_jitter = counterflow("simulate", config(JITTER), "--json", code=0).out
+    assert with_jitter == counterflow("simulate", config(plain), "--json", code=0).out
+
+
+def test_trials_without_jitter_say_what_to_add(counterflow, config):
+    result = counterflow("simulate", config(), "--trials", 5, code=2)
+    assert "no jitter" in result.err and "add for example" in result.err
+
+
+@pytest.mark.parametrize("option", [("--trials", 0), ("--trials", -1), ("--threads", 0)])
+def test_counts_out_of_range_are_refused(counterflow, config, option):
+    assert counterflow("simulate", config(JITTER), *option, code=2).out == ""
+
+
+def test_the_summary_shows_the_spread(counterflow, config):
+    out = counterflow("simulate", config(JITTER), "--trials", 20, code=0).out
+    assert "under jitter" in out and "p5 to p95" in out and "most felt" in out
+
+
+@pytest.mark.parametrize("name", ["shared_nics", "jitter_stragglers"])
+def test_examples(counterflow, name):
+    counterflow("simulate", EXAMPLES / f"{name}.yaml", "--json", code=0)
+
+
+def test_contention_costs_time(counterflow):
+    example = EXAMPLES / "shared_nics.yaml"
+    shared = counterflow("simulate", example, "--json", code=0).json["makespan_ns"]
+    wide = counterflow(
+        "simulate", example, "--json", "--set", "topology.nic.bandwidth=5000GB/s",
+        code=0
+    ).json["makespan_ns"]
+    assert wide < shared
+
+
+def test_a_slow_rank_is_slower(counterflow, config):
+    scenario = config("slow: [{rank: 2, factor: 2}]\n", "slow.yaml")
+    plain = counterflow("simulate", config(), "--json", code=0).json
+    slow = counterflow("simulate", config(), "--scenario", scenario, "--json", code=0).json
+    assert slow["per_rank"][2]["busy_ns"] == 2 * plain["per_rank"][2]["busy_ns"]
+    assert slow["makespan_ns"] > plain["makespan_ns"]
+
+
+def test_a_failed_rank_is_a_no(counterflow, config):
+    scenario = config("failures: [{rank: 2, at: 5ms}]\n", "failure.yaml")
+    result = counterflow("simulate", config(), "--scenario", scenario, "--json", code=1)
+    stop = result.json
+    assert stop["completed"] is False
+    assert stop["first_blocked"]["rank"] == 2
+    assert "failed at 5000000 ns" in stop["first_blocked"]["reason"]
+    assert len(stop["per_rank"]) == 4
+    for rank in stop["per_rank"]:
+        assert 0 < rank["finished"] < rank["instructions"]
+        assert rank["blocked"]["reason"]
+    assert "the run stops at" in result.err
+    text = counterflow("simulate", config(), "--scenario", scenario, code=1)
+    assert text.out == "" and "rank 2" in text.err
+
+
+def test_a_bad_scenario_names_its_line(counterflow, config):
+    scenario = config("slow:\n  - {rank: 9, factor: 2}\n", "bad.yaml")
+    result = counterflow("simulate", config(), "--scenario", scenario, code=2)
+    assert "bad.yaml:2" in result.err and "from 0 to 3" in result.err
+    missing = counterflow("simulate", config(), "--scenario", "no.yaml", code=2)
+    assert "no.yaml" in missing.err
