@@ -47,7 +47,7 @@ install_torch() {
     return 0
   fi
   say "installing torch $torch_version"
-  if ! .venv/bin/pip install --quiet --disable-pip-version-check "torch==$torch_version" numpy; then
+  if ! .venv/bin/pip install --quiet --disable-pip-version-check "torch==$torch_version" numpy scipy; then
     [[ ${COUNTERFLOW_REQUIRE_TORCH:-0} != 1 ]] || exit 4
     say "torch $torch_version could not be installed, tests against PyTorch are left out"
   fi
