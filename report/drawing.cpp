@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace counterflow {
 namespace {
@@ -61,8 +62,10 @@ Lane make_lane(const RankProgram& rank, const RankTimeline& timeline) {
 Drawing make_drawing(const DrawContext& run) {
   Drawing drawing;
   drawing.report = run.report;
+  std::vector<std::vector<Wait>> waits = waits_of(run.program);
   for (std::size_t r = 0; r < run.program.ranks.size(); ++r) {
     drawing.lanes.push_back(make_lane(run.program.ranks[r], run.timeline.ranks[r]));
+    drawing.lanes.back().waits = std::move(waits[r]);
     if (r < run.memory_limits.size()) drawing.lanes.back().memory_limit = run.memory_limits[r];
   }
   return drawing;

@@ -8,6 +8,7 @@
 
 #include "report/draw.h"
 #include "report/report.h"
+#include "report/waits.h"
 #include "scheduler/ir/program.h"
 #include "scheduler/ir/timeline.h"
 
@@ -32,6 +33,7 @@ struct Lane {
   std::vector<Box> boxes;  // in issue order
   std::vector<MemorySample> memory;
   std::optional<Bytes> memory_limit;
+  std::vector<Wait> waits;  // by ascending instruction; none where the program is not known
 
   [[nodiscard]] std::span<const Op> ops_of(const Box& box) const { return entries(ops, box.ops); }
   [[nodiscard]] bool on_compute_stream(const Box& box) const {
@@ -61,6 +63,9 @@ struct DrawnTime {
 [[nodiscard]] std::string timeline_json(const Drawing& drawing);
 [[nodiscard]] Drawing parse_timeline_json(std::string_view text,
                                           const std::string& file = "timeline.json");
+
+// The streams of a lane, as timeline.json has them.
+void append_streams(std::string& out, const std::vector<Stream>& streams);
 
 [[nodiscard]] std::string timeline_svg(const Drawing& drawing);
 

@@ -1,11 +1,16 @@
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "report/base64.h"
+#include "report/columns.h"
 #include "report/compare.h"
 #include "report/draw.h"
+#include "report/gzip.h"
 #include "report/json/writer.h"
 #include "report/markup.h"
 #include "report/palette.h"
+#include "report/report_json.h"
 #include "report/viewer_page.h"
 
 namespace counterflow {
@@ -13,41 +18,79 @@ namespace {
 
 constexpr OpKind kLastKind = OpKind::reduce_gradients;
 
-void append_palette(std::string& out) {
-  json::Object palette(out);
+// The token of every kind, by its number in the columns, and its colour.
+void append_kinds(std::string& out) {
+  json::Array kinds(out);
   for (int i = 0; i <= static_cast<int>(kLastKind); ++i) {
     const auto kind = static_cast<OpKind>(i);
-    palette.add(token(kind), hex(base_colour(kind)));
+    json::Array(kinds.element()).add(token(kind)).add(hex(base_colour(kind))).close();
   }
-  palette.close();
+  kinds.close();
 }
 
-// What the page reads: {"palette": {token: colour}, "runs": [{"name", "timeline": timeline.json}]}.
-void append_data(std::string& out, std::span<const NamedRun> runs) {
+void append_ranks(std::string& out, const Drawing& drawing) {
+  json::Array ranks(out);
+  for (const Lane& lane : drawing.lanes) {
+    json::Object rank(ranks.element());
+    append_streams(rank.member("streams"), lane.streams);
+    if (lane.memory_limit) rank.add("memory_limit_bytes", lane.memory_limit->value);
+    rank.close();
+  }
+  ranks.close();
+}
+
+// What the page reads beside the columns: {"kinds": [[token, colour]], "runs": [{"name", "report",
+// "ranks": [{"streams", "memory_limit_bytes"}]}]}.
+std::string head(std::span<const NamedRun> runs) {
+  std::string out;
   json::Object data(out);
-  append_palette(data.member("palette"));
+  append_kinds(data.member("kinds"));
   json::Array array(data.member("runs"));
   for (const NamedRun& run : runs) {
     json::Object entry(array.element());
     entry.add("name", run.name);
-    entry.member("timeline") += timeline_json(run.drawing);
+    append_json(entry.member("report"), run.drawing.report);
+    append_ranks(entry.member("ranks"), run.drawing);
     entry.close();
   }
   array.close();
   data.close();
+  return out;
+}
+
+std::string columns(std::span<const NamedRun> runs) {
+  std::string out;
+  for (const NamedRun& run : runs) out += encode_columns(run.drawing);
+  return base64(gzip(out));
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_escaped(out, text);
+  return out;
+}
+
+// What a reader without scripts sees.
+std::string plain(std::span<const NamedRun> runs) {
+  return escaped(runs.size() == 1 ? summary(runs.front().drawing.report) : compare_table(runs));
 }
 
 std::string page(std::string_view title, std::span<const NamedRun> runs) {
-  constexpr std::string_view kTitle = "{{title}}";
-  constexpr std::string_view kData = "{{data}}";
-  const std::size_t title_at = kViewerPage.find(kTitle);
-  const std::size_t data_at = kViewerPage.find(kData);
-  std::string out(kViewerPage.substr(0, title_at));
-  append_escaped(out, title);
-  const std::size_t between = title_at + kTitle.size();
-  out += kViewerPage.substr(between, data_at - between);
-  append_data(out, runs);
-  out += kViewerPage.substr(data_at + kData.size());
+  const std::pair<std::string_view, std::string> values[] = {
+      {"{{title}}", escaped(title)},
+      {"{{summary}}", plain(runs)},
+      {"{{head}}", head(runs)},
+      {"{{columns}}", columns(runs)},
+  };
+  std::string out;
+  std::string_view rest = kViewerPage;
+  for (const auto& [place, value] : values) {  // in the order of the page
+    const std::size_t at = rest.find(place);
+    out += rest.substr(0, at);
+    out += value;
+    rest.remove_prefix(at + place.size());
+  }
+  out += rest;
   return out;
 }
 

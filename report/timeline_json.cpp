@@ -12,19 +12,8 @@ namespace {
 constexpr std::size_t kBoxColumns = 6;
 constexpr std::string_view kColumns =
     R"({"instructions":["stream","kind","op","begin_ns","end_ns","bytes"],)"
-    R"("memory":["at_ns","held_bytes"],)"
+    R"("memory":["at_ns","held_bytes"],"waits":["instruction","rank","on"],)"
     R"("kinds":["run","transfer","collective","step_end"]})";
-
-void append_streams(std::string& out, const std::vector<Stream>& streams) {
-  json::Array array(out);
-  for (const Stream& stream : streams) {
-    json::Object object(array.element());
-    object.add("role", name(stream.role));
-    object.add("label", stream.label);
-    object.close();
-  }
-  array.close();
-}
 
 void append_box(std::string& out, const Lane& lane, const Box& box) {
   json::Array row(out);
@@ -52,6 +41,11 @@ void append_lane(std::string& out, const Lane& lane) {
     json::Array(memory.element()).add(sample.at.count()).add(sample.held.value).close();
   }
   memory.close();
+  json::Array waits(object.member("waits"));
+  for (const Wait& wait : lane.waits) {
+    json::Array(waits.element()).add(wait.instruction).add(wait.rank).add(wait.on).close();
+  }
+  waits.close();
   object.close();
 }
 
@@ -98,7 +92,33 @@ Lane read_lane(const json::Node& node) {
   return lane;
 }
 
+// Needs all lanes: a wait may name an instruction of any. Files without waits are older, or of a
+// run whose program is not known.
+void read_waits(const json::Node& node, std::size_t rank, std::vector<Lane>& lanes) {
+  if (!node.has("waits")) return;
+  Lane& lane = lanes[rank];
+  const auto last = [](const auto& table) { return static_cast<std::int64_t>(table.size()) - 1; };
+  std::uint32_t instruction = 0;
+  node.at("waits").for_each_row(3, [&](json::Row& row) {
+    instruction = row.integer_as<std::uint32_t>(instruction, last(lane.boxes));
+    const auto other = row.integer_as<std::uint32_t>(0, last(lanes));
+    const auto on = row.integer_as<std::uint32_t>(0, last(lanes[other].boxes));
+    lane.waits.push_back({instruction, other, on});
+  });
+}
+
 }  // namespace
+
+void append_streams(std::string& out, const std::vector<Stream>& streams) {
+  json::Array array(out);
+  for (const Stream& stream : streams) {
+    json::Object object(array.element());
+    object.add("role", name(stream.role));
+    object.add("label", stream.label);
+    object.close();
+  }
+  array.close();
+}
 
 std::string timeline_json(const Drawing& drawing) {
   std::string out;
@@ -126,6 +146,7 @@ Drawing parse_timeline_json(std::string_view text, const std::string& file) {
   drawing.report = read_report(root.at("report"));
   const json::Node ranks = root.at("ranks");
   for (std::size_t r = 0; r < ranks.size(); ++r) drawing.lanes.push_back(read_lane(ranks.at(r)));
+  for (std::size_t r = 0; r < ranks.size(); ++r) read_waits(ranks.at(r), r, drawing.lanes);
   if (drawing.lanes.size() != drawing.report.per_rank.size()) {
     ranks.fail("expected as many ranks as the report has");
   }

@@ -4,8 +4,8 @@
 
 namespace counterflow {
 
-// report/viewer as one HTML page, made by report/viewer/embed.cmake: {{title}} and {{data}} are
-// left to fill in.
+// report/viewer as one HTML page, made by report/viewer/embed.cmake: {{title}}, {{summary}},
+// {{head}} and {{columns}} are left to fill in, in this order.
 extern const std::string_view kViewerPage;
 
 }  // namespace counterflow

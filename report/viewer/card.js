@@ -1,70 +1,77 @@
-// What lies under a point, in words: facts first, the card made of them.
-
-// The facts about the op, the idle time, the transfer or the memory at `time` in a row; `part` says
-// which strip of the row is meant: "compute", "wire" or "memory".
-function factsAt(row, time, part, boxes = row.lane.compute) {
-  const { lane, run } = row;
-  if (part === "memory") {
-    return { what: "memory", rank: lane.rank, time_ns: time + run.origin,
-      held_bytes: lane.heldAt(time), peak_bytes: lane.peakBytes, limit_bytes: lane.limit };
-  }
-  const index = boxes.at(time);
-  if (index >= 0) return boxFacts(row, boxes, index);
-  return part === "compute" ? idleFacts(row, time) : null;
-}
-
-function boxFacts({ lane, run }, boxes, index) {
-  const row = boxes.rows[index];
-  const ops = opsOf(row);
-  return {
-    what: row[KIND] === RUN ? "op" : "transfer",
-    rank: lane.rank, index, ops, op: row[TEXT], stream: lane.streams[row[STREAM]].label,
-    stage: ops[0]?.stage ?? null, microbatch: ops[0]?.microbatch ?? null,
-    chunk: ops.length === 1 && lane.colours.hasChunks ? lane.colours.chunk(ops[0]) : null,
-    start_ns: row[BEGIN], duration_ns: row[END] - row[BEGIN], bytes: row[BYTES],
-    since_ns: boxes.begin[index], origin_ns: run.origin,
-  };
-}
-
-function idleFacts({ lane, run }, time) {
-  const boxes = lane.compute;
-  if (time < 0 || time > run.report.makespan_ns) return null;
-  const next = boxes.from(time);
-  const begin = next > 0 ? boxes.reach[next - 1] : 0;
-  const end = next < boxes.count ? boxes.begin[next] : run.report.makespan_ns;
-  return { what: "idle", rank: lane.rank, start_ns: begin + run.origin, since_ns: begin,
-    duration_ns: end - begin, next: next < boxes.count ? boxes.rows[next][TEXT] : null };
-}
-
-const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
+// The card at the pointer: facts in words.
 
 const table = (pairs) =>
   `<table>${pairs.filter(([, value]) => value !== null && value !== "").map(
-    ([name, value]) => `<tr><td>${name}</td><td>${escaped(value)}</td></tr>`).join("")}</table>`;
+    ([name, value]) => `<tr><td>${name}</td><td>${value}</td></tr>`).join("")}</table>`;
 
-function cardHtml(facts, colourOf) {
+// `lane` and `others` (runs beside its own) are of the row the facts are about.
+function cardHtml(facts, lane, others) {
   if (facts.what === "memory") {
     return `<h3>memory, rank ${facts.rank}</h3>` + table([
+      ["at", readableTime(facts.time_ns - lane.run.origin)],
       ["held", readableBytes(facts.held_bytes)], ["peak", readableBytes(facts.peak_bytes)],
       ["limit", facts.limit_bytes === null ? null : readableBytes(facts.limit_bytes)]]);
   }
-  if (facts.what === "idle") {
-    return `<h3>idle, rank ${facts.rank}</h3>` + table([
-      ["for", readableTime(facts.duration_ns)], ["from", readableTime(facts.since_ns)],
-      ["until", facts.next ?? "the end of the step"]]);
-  }
+  return facts.what === "idle" ? idleCard(facts) : boxCard(facts, lane, others);
+}
+
+function idleCard(facts) {
+  const { times_ns: times } = facts;
+  const parts = ["op", "transfer"].filter((part) => times[part] > 0).map(
+    (part) => [REASONS[part], readableTime(times[part])]);
+  return `<h3>idle, rank ${facts.rank}</h3>` + table([
+    ["for", readableTime(facts.duration_ns)], ["from", readableTime(facts.since_ns)],
+    ["until", escaped(facts.next ?? "the end of the step")],
+    ...(parts.length > 1 ? parts : [])]) + `<p>${escaped(facts.reason)}</p>`;
+}
+
+function boxCard(facts, lane, others) {
   const titles = facts.ops.slice(0, 6).map((op) =>
-    `<h3><span class="swatch" style="background:${css(colourOf(op))}"></span>` +
-    `${escaped(op.text)} <span style="font-weight:400">${KINDS[op.token]}</span></h3>`);
+    `<h3><span class="swatch" style="background:${css(op.colour)}"></span>` +
+    `${escaped(op.text)} <span class="kind">${KINDS[op.token] ?? ""}</span></h3>`);
+  if (facts.ops.length > 6) titles.push(`<h3>and ${facts.ops.length - 6} more</h3>`);
   if (facts.ops.length === 0) titles.push("<h3>collective</h3>");
   const of = (key) =>
     [...new Set(facts.ops.map((op) => op[key]).filter((value) => value !== null))].join(", ");
   return titles.join("") + table([
     ["rank", facts.rank],
     ["stage", of("stage") + (facts.chunk === null ? "" : `, chunk ${facts.chunk}`)],
-    ["direction", facts.ops.some((op) => op.replica === 1) ? of("replica") : null],
-    ["microbatch", of("microbatch")], ["start", readableTime(facts.since_ns)],
-    ["duration", readableTime(facts.duration_ns)], ["stream", facts.stream],
-    ["size", facts.bytes > 0 ? readableBytes(facts.bytes) : null]]);
+    ["microbatch", of("microbatch")], ["direction", directionText(facts.direction)],
+    ["start", readableTime(facts.since_ns)], ["duration", readableTime(facts.duration_ns)],
+    ["stream", escaped(facts.stream)],
+    ["size", facts.bytes > 0 ? readableBytes(facts.bytes) : null],
+    ["slack", slackText(facts)],
+    ...waitRows(facts, lane.run.origin), ...otherRows(facts, lane, others)]);
+}
+
+const DIRECTIONS = ["\u2193 first, down the ranks", "\u2191 second, up the ranks"];
+const directionText = (replicas) =>
+  replicas === null ? null : replicas.map((replica) => DIRECTIONS[replica]).join("; ");
+
+function slackText({ slack_ns: slack, is_critical: isCritical }) {
+  if (isCritical) return "none: on the critical path";
+  if (slack === null) return null;
+  return slack === 0 ? "none" : readableTime(slack);
+}
+
+function waitRows({ waits_for: waits }, origin) {
+  return (waits ?? []).slice(0, 4).map((wait, i) => {
+    const where = wait.is_order ? "before it here" : `rank ${wait.rank}`;
+    const by = wait.by ? `, by ${escaped(wait.by)}` : "";
+    return [i === 0 ? "waits for" : "&nbsp;", `${escaped(wait.op)} <span class="quiet">${where}${by}, ` +
+      `${readableTime(wait.arrived_ns - origin)}</span>`];
+  });
+}
+
+// How the same op went in the other runs of the page.
+function otherRows(facts, lane, others) {
+  if (facts.what !== "op") return [];
+  return others.slice(0, 3).map((run) => {
+    const same = sameOp(run, lane, facts.instruction);
+    const name = `in ${escaped(run.name)}`;
+    if (!same) return [name, "not there"];
+    const later = signed(same.begin - facts.since_ns, readableTime);
+    const longer = signed(same.end - same.begin - facts.duration_ns, readableTime);
+    return [name, `starts ${later}, lasts ${longer}`];
+  });
 }

@@ -3,7 +3,10 @@
 file(READ ${VIEWER}/timeline.html page)
 file(READ ${VIEWER}/timeline.css style)
 set(script "")
-foreach(part model paint card header timeline)
+foreach(part
+        text columns colours boxes curve model graph critical_path slack reasons
+        layout layer svg_context paint paint_memory paint_arrows minimap
+        facts card figures header search link summary export input timeline handle)
   file(READ ${VIEWER}/${part}.js text)
   string(APPEND script "${text}\n")
 endforeach()

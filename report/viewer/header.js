@@ -1,78 +1,127 @@
-// The head of the page: title, figures and legend.
+// The head of the page: title, figures and legend; and the table of all figures.
 
-// [label, how it reads, what to rank runs by (less is better)]
-const FIGURES = [
-  ["makespan", (r) => readableTime(r.makespan_ns), (r) => r.makespan_ns],
-  ["bubble fraction", (r) => readableShare(r.bubble_fraction), (r) => r.bubble_fraction],
-  ["span bubble fraction", (r) => readableShare(r.span_bubble_fraction),
-    (r) => r.span_bubble_fraction],
-  ["lower bound", (r) => (r.lower_bound_ns > 0 ? readableTime(r.lower_bound_ns) : "-"), null],
-  ["gap", (r) => (r.lower_bound_ns > 0 ? readableShare(r.gap) : "-"), (r) => r.gap],
-  ["peak activations", (r) => String(peakOf(r, "peak_activations")),
-    (r) => peakOf(r, "peak_activations")],
-  ["peak memory", (r) => readableBytes(peakOf(r, "peak_memory_bytes")),
-    (r) => peakOf(r, "peak_memory_bytes")],
-];
-const peakOf = (report, key) => Math.max(0, ...report.per_rank.map((rank) => rank[key]));
-
-function shownFigures(runs) {
-  return FIGURES.filter(([label]) => {
-    if (label === "peak memory") return runs.some((run) => run.hasMemory);
-    if (label !== "lower bound" && label !== "gap") return true;
-    return runs.some((run) => run.report.lower_bound_ns > 0);
-  });
-}
+const element = (id) => document.getElementById(id);
 
 function fillHeader(runs) {
-  const element = (id) => document.getElementById(id);
   const { report } = runs[0];
   const shape =
-    `${report.ranks} ranks, ${report.stages} stages, ${report.microbatches} microbatches`;
+    `${count(report.ranks, "rank")}, ${count(report.stages, "stage")}, ` +
+    count(report.microbatches, "microbatch").replace(/hs?$/, (end) => (end === "hs" ? "hes" : end));
   const single = runs.length === 1;
   element("title").textContent = single ? report.schedule : `${runs.length} runs`;
   element("subtitle").textContent = single
     ? [shape, report.execution].filter((part) => part !== "").join(", ")
-    : "one time axis, every run from its first op";
+    : "one time axis, every run from its first op; differences are to the first run";
   element("warnings").textContent = runs.flatMap((run) => run.report.warnings).join("; ");
-  element("figures").innerHTML = single ? figureCards(runs) : figureTable(runs);
+  element("warnings").title = element("warnings").textContent;
+  element("figures").innerHTML = single ? figureCards(runs[0]) : figureTable(runs);
 }
 
-const figureCards = (runs) => shownFigures(runs).map(([label, show]) =>
-  `<div class="figure"><div class="value">${show(runs[0].report)}</div>` +
-  `<div class="label">${label}</div></div>`).join("");
+const figureCards = (run) => figuresOf([run]).filter(({ isDetail }) => !isDetail).map((figure) =>
+  `<div class="figure"><div class="value">${figure.show(figureOf(figure, run))}</div>` +
+  `<div class="label">${figure.label}</div></div>`).join("");
 
+const isBest = ({ isCost }, value, values) =>
+  isCost && value !== null && values.every((other) => other === null || value <= other) &&
+  values.some((other) => other !== value);
+
+// One line a run, with the difference to the first.
 function figureTable(runs) {
-  const figures = shownFigures(runs);
-  const cell = ([, show, rankBy], run) => {
-    const best =
-      rankBy !== null && runs.every((other) => rankBy(run.report) <= rankBy(other.report));
-    return `<td${best ? ' class="best"' : ""}>${show(run.report)}</td>`;
+  const figures = figuresOf(runs).filter(({ isDetail }) => !isDetail);
+  const values = figures.map((figure) => runs.map((run) =>
+    (hasFigure(figure, run) ? figureOf(figure, run) : null)));
+  const cell = (figure, column, r) => {
+    const value = values[column][r];
+    const best = isBest(figure, value, values[column]) ? ' class="best"' : "";
+    const delta = r === 0 ? "" : `<span class="delta">${
+      deltaText(value, values[column][0], figure.show)}</span>`;
+    return `<td${best} data-figure="${figure.key}" data-value="${value}">${
+      value === null ? "-" : figure.show(value)}${delta}</td>`;
   };
-  return `<table><tr><th></th>${figures.map(([label]) => `<th>${label}</th>`).join("")}</tr>` +
-    runs.map((run) => `<tr><td>${escaped(run.name)}</td>${
-      figures.map((figure) => cell(figure, run)).join("")}</tr>`).join("") + "</table>";
+  return `<table><tr><th></th>${figures.map(({ label }) => `<th>${label}</th>`).join("")}</tr>` +
+    runs.map((run, r) => `<tr><td>${escaped(run.name)}</td>${
+      figures.map((figure, column) => cell(figure, column, r)).join("")}</tr>`).join("") +
+    "</table>";
 }
 
-function fillLegend(runs, palette) {
-  const tokens = new Set();
-  let pairs = false;
-  for (const { compute } of runs.flatMap((run) => run.lanes)) {
-    for (const row of compute.rows) for (const op of opsOf(row)) tokens.add(op.token);
-    pairs ||= compute.second.some((colour) => colour >= 0);
-  }
+// Why ranks idle, in one line under the title.
+function idleLine(run) {
+  if (!run.graph.isKnown) return "";
+  const { total } = run.idleReasons;
+  const all = Object.values(total).reduce((sum, time) => sum + time, 0);
+  const parts = Object.entries(REASONS).filter(([reason]) => total[reason] > 0.0005 * all).map(
+    ([reason, label]) => `${((100 * total[reason]) / all).toFixed(0)} % ${label}`);
+  return all > 0 ? `idle time: ${parts.join(", ")}` : "no idle time";
+}
+
+// All figures, run beside run.
+function fillDetails(runs) {
+  const rows = comparedFigures(runs);
+  const names = runs.length > 1 ? runs.map(({ name }) => name) : ["this run"];
+  let group = "";
+  const lines = rows.map((row) => {
+    const head = row.group === group ? ""
+      : `<tr class="group"><th colspan="${2 * runs.length}">${row.group}</th></tr>`;
+    ({ group } = row);
+    return head + detailLine(row);
+  });
+  element("details-table").innerHTML = `<table><tr><th></th>${names.map((name, r) =>
+    `<th>${escaped(name)}</th>${r > 0 ? "<th>difference</th>" : ""}`).join("")}</tr>` +
+    lines.join("") + "</table>" + (runs.length === 1 ? rankTable(runs[0]) : "");
+}
+
+function detailLine({ key, label, values, show, isCost }) {
+  return `<tr data-figure="${key}"><td>${label}</td>` + values.map((value, r) => {
+    const best = isBest({ isCost }, value, values) ? ' class="best"' : "";
+    const cell = `<td${best} data-value="${value}">${value === null ? "-" : show(value)}</td>`;
+    const delta = value === null || values[0] === null ? null : value - values[0];
+    return r === 0 ? cell
+      : `${cell}<td class="delta" data-delta="${delta}">${deltaText(value, values[0], show)}</td>`;
+  }).join("") + "</tr>";
+}
+
+function rankTable(run) {
+  const { report } = run;
+  const cells = (rank, i) => [i, readableTime(rank.busy_ns), readableTime(rank.idle_ns),
+    readableShare(rank.idle_ns / Math.max(report.makespan_ns, 1)), rank.peak_activations,
+    run.hasMemory ? readableBytes(rank.peak_memory_bytes) : "-",
+    readableTime(rank.comm_exposed_ns)];
+  const head = ["rank", "busy", "idle", "bubble", "activations", "memory", "exposed transfers"];
+  return `<table class="ranks"><tr>${head.map((each) => `<th>${each}</th>`).join("")}</tr>` +
+    report.per_rank.map((rank, i) =>
+      `<tr>${cells(rank, i).map((each) => `<td>${each}</td>`).join("")}</tr>`).join("") +
+    "</table>";
+}
+
+// ---- Legend -------------------------------------------------------------------------------------
+
+// Kinds of compute are buttons: pressed, they are shown.
+function fillLegend(runs, palette, hidden) {
+  const lanes = runs.flatMap((run) => run.lanes);
+  const computed = lanes.flatMap(({ templates, compute }) =>
+    compute.count > 0 ? templates : []);
+  const tokens = new Set(computed.map(({ token }) => token));
+  const isTransfer = (token) => /^(SEND|RECV)_/.test(token);
+  const letter = (token) => (token.length === 1 ? `<b>${token}</b> ` : "");
+  const keys = Object.keys(KINDS).filter((token) => tokens.has(token) && !isTransfer(token)).map(
+    (token) => `<button class="key" data-kind="${token}" aria-pressed="${!hidden.has(token)}" ` +
+      `title="Show or hide ${KINDS[token]}"><span class="swatch" style="background:${
+        palette[token] ?? palette[""]}"></span><span>${letter(token)}${KINDS[token]}</span></button>`);
   const key = (style, label, kind = "") =>
     `<span class="key"><span class="swatch ${kind}" style="${style}"></span>${label}</span>`;
-  const keys = Object.keys(KINDS).filter((token) => tokens.has(token)).map(
-    (token) => key(`background:${palette[token] ?? palette[""]}`, KINDS[token]));
-  if (pairs) keys.push(key(`--above:${palette.F};--below:${palette.B}`, "fused pair", "pair"));
+  if (lanes.some(hasPairs)) {
+    keys.push(key(`--above:${palette.F};--below:${palette.B}`, "fused pair", "pair"));
+  }
   keys.push(key("background:var(--idle)", "idle"));
-  const lanes = runs.flatMap((run) => run.lanes);
-  if (lanes.some((lane) => lane.colours.twoReplicas)) {
-    keys.push("<span>lighter: second direction</span>");
+  if (lanes.some((lane) => lane.colours.hasDirections)) {
+    keys.push("<span>\u2193 first direction, \u2191 second direction (lighter)</span>");
   } else if (lanes.some((lane) => lane.colours.hasChunks)) {
     keys.push("<span>lighter: later chunk</span>");
   }
   if (runs.some((run) => run.hasMemory)) keys.push(key("background:var(--memory-edge)", "memory"));
   if (lanes.some((lane) => lane.limit !== null)) keys.push(key("", "memory limit", "dashed"));
-  document.getElementById("legend").innerHTML = keys.join("");
+  element("legend").innerHTML = keys.join("");
 }
+
+const hasPairs = ({ compute, opStart }) =>
+  compute.index.some((i) => opStart[i + 1] - opStart[i] === 2);

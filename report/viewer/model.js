@@ -1,185 +1,177 @@
-// The runs of the page as typed columns: what is drawn and searched stays in flat arrays, what a
-// hover shows is read from the rows of the timeline when it is asked for.
+// The runs of the page: lanes of typed columns, as columns.js unpacks them, with times counted from
+// the first op of the run.
 
-const OP = /^(~?)(\d+)([A-Z_]+?)(\d*)$/;
 const KINDS = {
   F: "forward", B: "backward", I: "input gradient", W: "weight gradient", RECOMPUTE: "recompute",
   OFFLOAD: "offload", RELOAD: "reload", SEND_F: "send activation", RECV_F: "receive activation",
   SEND_B: "send gradient", RECV_B: "receive gradient", UNSHARD: "unshard", RESHARD: "reshard",
   REDUCE_GRAD: "reduce gradients",
 };
-const [STREAM, KIND, TEXT, BEGIN, END, BYTES] = [0, 1, 2, 3, 4, 5];  // columns of a row
-const [RUN, TRANSFER] = [0, 1];                                     // kinds of a row
+const [RUN, TRANSFER, , STEP_END] = [0, 1, 2, 3];
+// What the makespan counts.
+const STEP_WORK = new Set(["F", "B", "I", "W"]);
 
-function parseOp(text) {
-  const [, tilde, stage, token, microbatch] = OP.exec(text) ?? [];
-  if (token === undefined) return null;
-  return {
-    text, token, stage: Number(stage), replica: tilde ? 1 : 0,
-    microbatch: microbatch === "" ? null : Number(microbatch),
-  };
-}
-
-const opsOf = (row) => (row[TEXT] === "" ? [] : row[TEXT].split(";").map(parseOp));
-
-function mixed(a, b, share) {
-  const channel = (shift) => {
-    const from = (a >> shift) & 255, to = (b >> shift) & 255;
-    return Math.round(from + share * (to - from)) << shift;
-  };
-  return channel(16) | channel(8) | channel(0);
-}
-const css = (rgb) => `#${rgb.toString(16).padStart(6, "0")}`;
-const isLight = (rgb) =>
-  0.299 * (rgb >> 16) + 0.587 * ((rgb >> 8) & 255) + 0.114 * (rgb & 255) > 140;
-
-// The colours of one rank: hue by kind, shade by chunk, or by direction where it holds replicas.
-class LaneColours {
-  constructor(palette, ops) {
-    this.palette = palette;
-    this.stages = [...new Set(ops.map((op) => op.stage))].sort((a, b) => a - b);
-    this.twoReplicas = ops.some((op) => op.replica === 1);
-  }
-  get hasChunks() {
-    return !this.twoReplicas && this.stages.length > 1;
-  }
-  chunk(op) {
-    return this.stages.indexOf(op.stage);
-  }
-  of(op) {
-    const base = parseInt((this.palette[op.token] ?? this.palette[""]).slice(1), 16);
-    const last = this.stages.length - 1;
-    const shade = this.twoReplicas ? op.replica : last > 0 ? this.chunk(op) / last : 0;
-    return mixed(base, 0xffffff, 0.5 * Math.max(0, shade));
-  }
-}
-
-// Boxes sorted by begin. `second` is -1 where a box is no fused pair.
-class Boxes {
-  constructor(rows, colourOf, origin) {
-    const ordered = [...rows].sort((a, b) => a[BEGIN] - b[BEGIN]);
-    this.count = ordered.length;
-    this.rows = ordered;
-    this.begin = Float64Array.from(ordered, (row) => row[BEGIN] - origin);
-    this.end = Float64Array.from(ordered, (row) => row[END] - origin);
-    this.first = new Int32Array(this.count);
-    this.second = new Int32Array(this.count).fill(-1);
-    this.microbatch = new Int32Array(this.count).fill(-1);
-    this.secondMicrobatch = new Int32Array(this.count).fill(-1);
-    ordered.forEach((row, i) => {
-      const [op, paired] = opsOf(row);
-      if (!op) return;
-      this.first[i] = colourOf(op);
-      this.microbatch[i] = op.microbatch ?? -1;
-      if (!paired || row[KIND] !== RUN) return;
-      this.second[i] = colourOf(paired);
-      this.secondMicrobatch[i] = paired.microbatch ?? -1;
-    });
-    // The latest end so far: lets a search by begin find a long box that began earlier.
-    this.reach = new Float64Array(this.count);
-    let reach = -Infinity;
-    for (let i = 0; i < this.count; ++i) this.reach[i] = reach = Math.max(reach, this.end[i]);
-  }
-  // The first box that may still be running at `time`.
-  from(time) {
-    let low = 0, high = this.count;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.reach[middle] < time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-  // The box running at `time`, or -1.
-  at(time) {
-    for (let i = this.from(time); i < this.count && this.begin[i] <= time; ++i) {
-      if (time < this.end[i]) return i;
-    }
-    return -1;
-  }
-}
+// Ops as schedule files write them.
+const opText = ({ token, stage, replica, microbatch }) =>
+  `${replica === 1 ? "~" : ""}${stage}${token}${microbatch ?? ""}`;
 
 class Lane {
-  constructor(data, palette, origin, rank, figures) {
+  constructor(columns, { streams, memory_limit_bytes }, rank, run) {
+    Object.assign(this, columns);
     this.rank = rank;
-    this.figures = figures;
-    this.streams = data.streams;
-    this.limit = data.memory_limit_bytes ?? null;
-    const compute = (row) => this.streams[row[STREAM]].role.endsWith("compute");
-    const ran = data.instructions.filter((row) => row[BEGIN] >= 0);
-    const runs = ran.filter((row) => row[KIND] === RUN && row[TEXT] !== "" && compute(row));
-    this.colours = new LaneColours(palette, runs.flatMap(opsOf));
-    const colourOf = (op) => this.colours.of(op);
-    const neutral = parseInt(palette[""].slice(1), 16);
-    this.compute = new Boxes(runs, colourOf, origin);
-    const sends = (row) => row[KIND] !== TRANSFER || row[TEXT].includes("SEND");
-    const others = ran.filter((row) => row[KIND] !== RUN || !compute(row));
-    this.leaving = new Boxes(others.filter(sends), (op) => (op ? colourOf(op) : neutral), origin);
-    this.arriving = new Boxes(others.filter((row) => !sends(row)), colourOf, origin);
-    this.memoryAt = Float64Array.from(data.memory, (sample) => sample[0] - origin);
-    this.held = Float64Array.from(data.memory, (sample) => sample[1]);
-    this.peak = this.held.reduce((best, value, i) => (value > this.held[best] ? i : best), 0);
+    this.run = run;
+    this.streams = streams;
+    this.limit = memory_limit_bytes ?? null;
+    this.figures = run.report.per_rank[rank];
+  }
+
+  // ---- One instruction ----
+
+  hasRun(i) {
+    return this.end[i] >= this.begin[i] && this.begin[i] > -Infinity;
+  }
+  onCompute(i) {
+    return this.streams[this.stream[i]].role.endsWith("compute");
+  }
+  isCompute(i) {
+    return this.kind[i] === RUN && this.opStart[i + 1] > this.opStart[i] && this.onCompute(i);
+  }
+  // {token, stage, replica, microbatch, text, colour} of each op of an instruction.
+  ops(i) {
+    const list = [];
+    for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) {
+      const { token, stage, replica } = this.templates[this.template[k]];
+      const microbatch = /SHARD|REDUCE/.test(token) ? null : this.microbatch[k];
+      const op = { token, stage, replica, microbatch };
+      list.push({ ...op, text: opText(op), colour: this.colours.ofTemplate[this.template[k]] });
+    }
+    return list;
+  }
+  text(i) {
+    return this.ops(i).map((op) => op.text).join(";");
+  }
+  // Of a fused pair, the mean of both.
+  colour(i) {
+    const k = this.opStart[i], ops = this.opStart[i + 1] - k;
+    if (ops === 0) return this.neutral;
+    const first = this.colours.ofTemplate[this.template[k]];
+    if (ops !== 2 || this.kind[i] !== RUN) return first;
+    return this.colours.mean(this.template[k], this.template[k + 1]);
+  }
+  // Is some op of the instruction of this microbatch?
+  concerns(i, microbatch) {
+    for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) {
+      if (this.microbatch[k] === microbatch) return true;
+    }
+    return false;
+  }
+
+  // ---- Preparation ----
+
+  shiftTimes(origin) {
+    for (let i = 0; i < this.count; ++i) {
+      const ran = this.begin[i] >= 0;
+      this.begin[i] = ran ? this.begin[i] - origin : -Infinity;
+      this.end[i] = ran ? this.end[i] - origin : -Infinity;
+    }
+    for (let i = 0; i < this.memoryAt.length; ++i) this.memoryAt[i] -= origin;
+  }
+
+  // Sorts the instructions into strips: compute by stream, what leaves, what arrives.
+  arrange(palette) {
+    const computed = new Uint8Array(this.templates.length);
+    const tracks = new Map(), leaving = [], arriving = [];
+    this.sends = this.templates.map(({ token }) => token.startsWith("SEND"));
+    for (let i = 0; i < this.count; ++i) {
+      if (!this.hasRun(i) || this.kind[i] === STEP_END) continue;
+      if (this.isCompute(i)) {
+        for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) computed[this.template[k]] = 1;
+        if (!tracks.has(this.stream[i])) tracks.set(this.stream[i], []);
+        tracks.get(this.stream[i]).push(i);
+      } else {
+        (this.isArrival(i) ? arriving : leaving).push(i);
+      }
+    }
+    this.neutral = rgbOf(palette[""]);
+    this.colours = new LaneColours(this.templates, computed, palette);
+    this.tracks = [...tracks.keys()].sort().map(
+      (stream) => new Boxes(this, Int32Array.from(tracks.get(stream))));
+    this.compute = this.tracks.length === 1
+      ? this.tracks[0] : new Boxes(this, Int32Array.from([...tracks.values()].flat()));
+    this.leaving = new Boxes(this, Int32Array.from(leaving));
+    this.arriving = new Boxes(this, Int32Array.from(arriving));
+    this.memory = new Curve(this.memoryAt, this.held);
+  }
+  isArrival(i) {
+    if (this.kind[i] !== TRANSFER) return false;
+    for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) {
+      if (this.sends[this.template[k]]) return false;
+    }
+    return true;
   }
   // Transfers that take no time have nothing to show.
   get hasTransfers() {
-    const lasts = ({ begin, end }) => begin.some((at, i) => end[i] > at);
-    return lasts(this.leaving) || lasts(this.arriving);
-  }
-  get peakBytes() {
-    return this.held.length > 0 ? this.held[this.peak] : 0;
-  }
-  // Bytes held at `time`.
-  heldAt(time) {
-    let low = 0, high = this.memoryAt.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.memoryAt[middle] <= time) low = middle + 1;
-      else high = middle;
-    }
-    return low === 0 ? 0 : this.held[low - 1];
+    return [this.leaving, this.arriving].some(
+      ({ begin, end }) => begin.some((at, i) => end[i] > at));
   }
 }
 
 class Run {
-  constructor({ name, timeline }, palette) {
+  constructor({ name, report, ranks }, reader, { kinds, palette }) {
     this.name = name;
-    this.report = timeline.report;
-    let begin = Infinity, end = -Infinity, origin = Infinity;
-    for (const { instructions } of timeline.ranks) {
-      for (const row of instructions) {
-        if (row[BEGIN] < 0) continue;
-        begin = Math.min(begin, row[BEGIN]);
-        end = Math.max(end, row[END]);
-        if (row[KIND] === RUN) origin = Math.min(origin, row[BEGIN]);
+    this.report = report;
+    this.lanes = ranks.map((data, rank) => new Lane(readColumns(reader, kinds), data, rank, this));
+    this.origin = this.firstOp();
+    for (const lane of this.lanes) {
+      lane.shiftTimes(this.origin);
+      lane.arrange(palette);
+    }
+    [this.begin, this.end] = this.extent();
+    this.hasMemory = this.lanes.some(({ memory }) => memory.isKnown);
+    this.hasTransfers = this.lanes.some((lane) => lane.hasTransfers);
+    this.mostMemory = this.lanes.reduce(
+      (most, { memory, limit }) => Math.max(most, memory.peakBytes, limit ?? 0), 1);
+  }
+  // When the first op begins: time 0 of the axis.
+  firstOp() {
+    let first = Infinity;
+    for (const { count, kind, begin } of this.lanes) {
+      for (let i = 0; i < count; ++i) {
+        if (kind[i] === RUN && begin[i] >= 0 && begin[i] < first) first = begin[i];
       }
     }
-    this.origin = Number.isFinite(origin) ? origin : 0;
-    this.begin = Number.isFinite(begin) ? begin - this.origin : 0;
-    this.end = Number.isFinite(end) ? end - this.origin : 1;
-    this.lanes = timeline.ranks.map(
-      (lane, r) => new Lane(lane, palette, this.origin, r, this.report.per_rank[r]));
-    this.hasTransfers = this.lanes.some((lane) => lane.hasTransfers);
-    this.hasMemory = this.lanes.some((lane) => lane.peakBytes > 0);
-    this.mostMemory = Math.max(
-      1, ...this.lanes.map((lane) => Math.max(lane.peakBytes, lane.limit ?? 0)));
+    return Number.isFinite(first) ? first : 0;
+  }
+  extent() {
+    let begin = 0, end = this.report.makespan_ns;
+    for (const lane of this.lanes) {
+      for (let i = 0; i < lane.count; ++i) {
+        if (!lane.hasRun(i)) continue;
+        begin = Math.min(begin, lane.begin[i]);
+        end = Math.max(end, lane.end[i]);
+      }
+    }
+    return [begin, Math.max(end, begin + 1)];
+  }
+  get graph() {
+    this.builtGraph ??= new Graph(this);
+    return this.builtGraph;
+  }
+  // Why each rank idles, added up by reason.
+  get idleReasons() {
+    this.countedReasons ??= idleByReason(this);
+    return this.countedReasons;
+  }
+  get criticalPath() {
+    this.foundPath ??= criticalPath(this);
+    return this.foundPath;
   }
 }
 
-// ---- Figures as people read them ----------------------------------------------------------------
-
-function digits(value) {
-  const size = Math.abs(value);
-  const decimals = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
-  return String(Number(value.toFixed(decimals)));
+// The data of the page: {runs, palette}.
+async function readData(head, columns) {
+  const reader = new ColumnReader(await unpack(columns));
+  const palette = Object.fromEntries(head.kinds);
+  const shared = { kinds: head.kinds, palette };
+  return { runs: head.runs.map((data) => new Run(data, reader, shared)), palette };
 }
-function scaled(value, step, units) {
-  let unit = 0;
-  while (unit + 1 < units.length && Math.abs(value) >= step) {
-    value /= step;
-    ++unit;
-  }
-  return `${digits(value)} ${units[unit]}`;
-}
-const readableTime = (ns) => scaled(ns, 1000, ["ns", "µs", "ms", "s"]);
-const readableBytes = (bytes) => scaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
-const readableShare = (share) => `${(100 * share).toFixed(2)} %`;

@@ -1,101 +1,124 @@
-// The page itself: state, input and what a test may ask (window.counterflow).
+// The page itself: its state and what may be done to it.
 
-const element = (id) => document.getElementById(id);
+const BUTTON = { compact: "ranks" };  // buttons that are not named after what they toggle
 
 class Timeline {
   constructor({ palette, runs }) {
     this.palette = palette;
-    this.runs = runs.map((run) => new Run(run, palette));
-    this.begin = Math.min(...this.runs.map((run) => run.begin));
-    this.end = Math.max(...this.runs.map((run) => run.end));
+    this.runs = runs;
+    this.begin = Math.min(...runs.map((run) => run.begin));
+    this.end = Math.max(...runs.map((run) => run.end));
     this.scroller = element("scroller");
-    this.lanes = element("lanes");
+    this.canvas = element("lanes");
     this.view = new View(this.begin, this.end, 1);
-    this.hovered = null;  // {row, run, index, microbatches}
-    this.pinned = null;   // likewise, kept by a click
-    this.cursor = null;   // x of the pointer over the lanes
+    this.selected = this.hovered = null;  // marks: {row, strip, lane, instruction}
+    this.cursor = null;                   // x of the pointer over the lanes
+    this.hidden = new Set();              // kinds
+    this.query = "";
+    this.found = this.path = this.filter = null;  // layers
     // Side by side the lanes matter most.
-    this.shown = { memory: this.runs.length === 1, transfers: this.runs.length === 1 };
-    fillHeader(this.runs);
-    fillLegend(this.runs, palette);
-    this.resize();
-    this.listen();
+    this.shown = { memory: runs.length === 1, transfers: runs.length === 1, compact: false };
+    this.fresh = this.partsOff();
+    this.minimap = new Minimap(this);
+    fillHeader(runs);
+    fillSummary(runs);
+    this.follow(location.hash, true);
+    this.input = new Input(this);
+    listenToPrint(this);
+    this.fillIdle();
+  }
+
+  get ops() {
+    return this.runs.reduce((sum, run) => sum + run.lanes.reduce(
+      (ops, { compute }) => ops + compute.count, 0), 0);
+  }
+
+  // What takes a moment at a million ops is left to the table of figures there.
+  fillIdle() {
+    const small = this.ops < 2e5;
+    element("idle").textContent = this.runs.length === 1 && small ? idleLine(this.runs[0]) : "";
+    if (small) for (const run of this.runs) this.countSlack(run);
+  }
+  countSlack(run) {
+    if (run.graph.isKnown) run.slack ??= slackOf(run);
   }
 
   // ---- Drawing ----------------------------------------------------------------------------------
 
-  readTheme() {
-    const style = getComputedStyle(document.documentElement);
-    const value = (name) => style.getPropertyValue(`--${name}`).trim();
-    return {
-      paper: value("paper"), ink: value("ink"), quiet: value("quiet"), rule: value("rule"),
-      grid: value("grid"), idle: value("idle"), idleColour: parseInt(value("idle").slice(1), 16),
-      memory: value("memory"), memoryEdge: value("memory-edge"), limit: value("limit"),
-      onLight: "#20262f", onDark: "#ffffff", font: value("font"),
-    };
+  applyTheme() {
+    const root = document.documentElement;
+    if (this.chosenTheme) root.dataset.theme = this.chosenTheme;
+    else delete root.dataset.theme;
+    this.resize();
   }
-
-  sized(canvas, width, height) {
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    const context = canvas.getContext("2d");
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    return context;
+  nextTheme() {
+    const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
+      (!this.chosenTheme && matchMedia("(prefers-color-scheme: dark)").matches);
+    this.chosenTheme = isDark ? "light" : "dark";
+    this.applyTheme();
+    this.changed();
   }
 
   resize() {
-    const { scroller } = this;
+    const { scroller, view } = this;
     this.height = scroller.clientHeight;
     this.layout = layOut(this.runs, this.height, this.shown);
     element("spacer").style.height = `${Math.max(this.layout.height + AXIS, this.height)}px`;
-    const width = scroller.clientWidth;
-    this.view.width = width;
-    const theme = this.readTheme();
-    this.painter = new Painter(this.sized(this.lanes, width, this.height), theme);
-    const strip = element("overview").parentElement.clientHeight - 10;
-    this.whole = new View(this.begin, this.end, width);
-    new Painter(this.sized(element("overview"), width, strip), theme)
-      .overview(this.layout.rows, this.whole, strip);
+    view.width = scroller.clientWidth;
+    this.theme = readTheme();
+    this.painter = new Painter(sizedContext(this.canvas, view.width, this.height), this.theme);
+    this.minimap.paint(this.theme);
+    this.selected = this.renewed(this.selected);
+    this.hovered = null;
     this.draw();
+  }
+  // A mark in the present layout.
+  renewed(mark) {
+    return mark && this.markOf(mark.lane, mark.instruction);
+  }
+  markOf(lane, instruction) {
+    const row = this.layout.rows.find((each) => each.lane === lane);
+    const strip = row?.strips.find(({ boxes }) => boxes.place(instruction) >= 0);
+    return strip ? { row, strip, lane, instruction } : null;
+  }
+
+  // What the painter marks; see Painter.frame.
+  marks() {
+    const { selected, hovered, filter } = this;
+    const layer = this.path ?? this.found ?? this.trail;
+    return { layer, filter, selected, hovered, arrows: this.arrows };
   }
 
   draw() {
     for (const part of Object.keys(this.shown)) {
-      element(`${part}-button`).setAttribute("aria-pressed", this.shown[part]);
+      element(`${BUTTON[part] ?? part}-button`).setAttribute("aria-pressed", this.shown[part]);
     }
+    element("path-button").setAttribute("aria-pressed", this.path !== null);
     this.view.scroll = this.scroller.scrollTop;
-    this.painter.frame(this.layout, this.view, this.height, this.pinned ?? this.hovered);
-    const left = this.whole.x(this.view.from), right = this.whole.x(this.view.to);
-    const frame = element("window");
-    frame.hidden = this.view.to - this.view.from >= (this.end - this.begin) * 0.999;
-    frame.style.left = `${left}px`;
-    frame.style.width = `${Math.max(right - left, 4)}px`;
-    this.waiting = false;
+    this.painter.frame(this.layout, this.view, this.height, this.marks());
+    this.minimap.place();
+    this.isWaiting = false;
   }
-
   redraw() {
-    if (this.waiting) return;
-    this.waiting = true;
+    if (this.isWaiting) return;
+    this.isWaiting = true;
     requestAnimationFrame(() => this.draw());
   }
-
-  toggle(part) {
-    this.shown[part] = !this.shown[part];
-    this.pinned = this.hovered = null;  // they name rows of the old layout
-    this.resize();
+  // Something a link names has changed.
+  changed() {
+    this.redraw();
+    clearTimeout(this.linking);
+    this.linking = setTimeout(() => this.writeLink(), 200);
   }
 
   // ---- Moving -----------------------------------------------------------------------------------
 
   show(from, to) {
     const whole = this.end - this.begin;
-    const length = Math.min(Math.max(to - from, 50), whole);
+    const length = Math.min(Math.max(to - from, Math.min(50, whole)), whole);
     const first = Math.min(Math.max(from, this.begin), this.end - length);
     Object.assign(this.view, { from: first, to: first + length });
-    this.redraw();
+    this.changed();
   }
   zoom(factor, x = this.cursor ?? (GUTTER + this.view.width) / 2) {
     const { view } = this;
@@ -109,41 +132,59 @@ class Timeline {
   fit() {
     this.show(this.begin, this.end);
   }
-  zoomTo({ row, index }) {
-    const boxes = row.lane.compute;
-    const length = Math.max(boxes.end[index] - boxes.begin[index], 1);
-    this.show(boxes.begin[index] - 4 * length, boxes.end[index] + 4 * length);
+  zoomTo({ lane, instruction }) {
+    const begin = lane.begin[instruction];
+    const length = Math.max(lane.end[instruction] - begin, 1);
+    this.show(begin - 4 * length, begin + 5 * length);
+  }
+  // Moves as little as needed for a mark to be seen.
+  reveal({ lane, instruction, row }) {
+    const { view, scroller } = this;
+    const begin = lane.begin[instruction], end = lane.end[instruction];
+    const margin = (view.to - view.from) * 0.05;
+    if (end > view.to - margin || begin < view.from) {
+      const half = (view.to - view.from) / 2;
+      this.show((begin + end) / 2 - half, (begin + end) / 2 + half);
+    }
+    if (row.y < scroller.scrollTop || row.bottom + AXIS > scroller.scrollTop + this.height) {
+      scroller.scrollTop = row.y - this.height / 2;
+    }
   }
 
-  // ---- Hovering ---------------------------------------------------------------------------------
+  // ---- Hovering and selecting -------------------------------------------------------------------
 
-  // What lies at a point of the canvas.
+  // What lies at a point of the canvas: {row, facts, mark}, mark being null where no box is.
   hit(x, y) {
     if (x < GUTTER || y < AXIS) return null;
     const time = this.view.time(x), at = y - AXIS + this.view.scroll;
     const row = this.layout.rows.find(({ y: top, bottom }) => at >= top && at < bottom);
     if (!row) return null;
-    if (at < row.y + row.laneHeight) return { row, facts: factsAt(row, time, "compute") };
-    if (row.memory > 0 && at >= row.memoryY) return { row, facts: factsAt(row, time, "memory") };
-    const boxes = at < row.wireY + row.wire ? row.lane.leaving : row.lane.arriving;
-    return { row, facts: factsAt(row, time, "wire", boxes) };
+    const strip = row.strips.find(({ y: top, height }) => at >= top && at < top + height);
+    if (!strip) {
+      return row.memory > 0 && at >= row.memoryY
+        ? { row, facts: factsAt(row, time, "memory"), mark: null } : null;
+    }
+    return this.hitStrip(row, strip, time);
+  }
+  hitStrip(row, strip, time) {
+    const facts = factsAt(row, time, strip.part, strip.boxes);
+    const mark = facts?.instruction === undefined ? null
+      : { row, strip, lane: row.lane, instruction: facts.instruction };
+    return { row, facts, mark };
   }
 
-  focusOf(hit) {
-    if (hit?.facts?.what !== "op") return null;
-    const { row, facts } = hit;
-    return { row, run: row.run, index: facts.index,
-      microbatches: facts.ops.map((op) => op.microbatch).filter((m) => m !== null) };
-  }
-
+  // Shows the card of a hit at a point of the window; null hides it.
   hover(hit, clientX = 0, clientY = 0) {
     const before = this.hovered;
-    this.hovered = this.focusOf(hit);
-    if (before?.row !== this.hovered?.row || before?.index !== this.hovered?.index) this.redraw();
+    this.hovered = hit?.mark ?? null;
+    if (before?.row !== this.hovered?.row || before?.instruction !== this.hovered?.instruction) {
+      this.redraw();
+    }
     const card = element("card");
     card.hidden = !hit?.facts;
     if (card.hidden) return;
-    card.innerHTML = cardHtml(hit.facts, (op) => hit.row.lane.colours.of(op));
+    const { lane } = hit.row;
+    card.innerHTML = cardHtml(hit.facts, lane, this.runs.filter((run) => run !== lane.run));
     const { width, height } = card.getBoundingClientRect();
     const left = clientX + 16 + width > innerWidth ? clientX - 16 - width : clientX + 16;
     const top = Math.min(clientY + 14, innerHeight - height - 8);
@@ -151,150 +192,169 @@ class Timeline {
     card.style.top = `${Math.max(top, 4)}px`;
   }
 
-  // ---- Input ------------------------------------------------------------------------------------
-
-  listen() {
-    this.listenToLanes();
-    this.listenToOverview();
-    this.listenToButtons();
-    this.scroller.addEventListener("scroll", () => this.redraw());
-    addEventListener("keydown", (event) => this.key(event));
-    addEventListener("resize", () => this.resize());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.resize());
+  isSelected({ lane, instruction }) {
+    return this.selected?.lane === lane && this.selected.instruction === instruction;
   }
-
-  listenToLanes() {
-    const { lanes } = this;
-    lanes.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    lanes.addEventListener("pointerdown", (event) => this.grab(event));
-    lanes.addEventListener("pointermove", (event) => this.move(event));
-    lanes.addEventListener("pointerup", (event) => this.release(event));
-    lanes.addEventListener("pointerleave", () => {
-      this.cursor = null;
-      this.hover(null);
-    });
-    lanes.addEventListener("dblclick", (event) => {
-      const focus = this.focusOf(this.hit(event.offsetX, event.offsetY));
-      if (focus) this.zoomTo(focus);
-    });
-  }
-
-  // A press or drag on the overview moves the window there.
-  listenToOverview() {
-    const footer = document.querySelector("footer");
-    const jump = (event) => {
-      const half = (this.view.to - this.view.from) / 2;
-      const middle = this.whole.time(event.clientX);
-      this.show(middle - half, middle + half);
-    };
-    footer.addEventListener("pointerdown", (event) => {
-      footer.setPointerCapture(event.pointerId);
-      jump(event);
-    });
-    footer.addEventListener("pointermove", (event) => event.buttons > 0 && jump(event));
-  }
-
-  listenToButtons() {
-    const clicked = (id, action) => element(id).addEventListener("click", action);
-    clicked("zoom-in", () => this.zoom(0.6));
-    clicked("zoom-out", () => this.zoom(1 / 0.6));
-    clicked("fit", () => this.fit());
-    clicked("help-button", () => element("help").showModal());
-    for (const [part, has] of [["memory", "hasMemory"], ["transfers", "hasTransfers"]]) {
-      element(`${part}-button`).hidden = !this.runs.some((run) => run[has]);
-      clicked(`${part}-button`, () => this.toggle(part));
+  // Highlights an op, its dependencies and its microbatches' whole path; null lets go.
+  select(mark) {
+    this.selected = mark;
+    this.trail = this.arrows = null;
+    if (mark) {
+      const { lane, instruction } = mark, { run } = lane, { graph } = run;
+      this.countSlack(run);
+      const microbatches = lane.ops(instruction).map((op) => op.microbatch).filter((m) => m !== null);
+      if (microbatches.length > 0) this.trail = microbatchLayer(run, microbatches);
+      const node = graph.node(lane, instruction);
+      if (lane.isCompute(instruction)) this.arrows = { run, ...dependencyPairs(graph, node) };
     }
+    announce(mark && boxFacts(mark.lane, mark.instruction));
+    this.changed();
   }
-
-  wheel(event) {
-    if (event.offsetX < GUTTER) return;  // the page's own scrolling
-    event.preventDefault();
-    if (event.shiftKey) {
-      this.scroller.scrollTop += event.deltaY || event.deltaX;
-    } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      this.pan(event.deltaX / this.view.width);
-    } else {
-      this.zoom(Math.exp(event.deltaY * 0.0015), event.offsetX);
-    }
-  }
-
-  grab(event) {
-    this.lanes.setPointerCapture(event.pointerId);
-    this.drag = { x: event.clientX, y: event.clientY, from: this.view.from, to: this.view.to,
-      scroll: this.scroller.scrollTop, moved: false };
-  }
-
-  move(event) {
-    this.cursor = event.offsetX;
-    const { drag } = this;
-    if (!drag) {
-      this.hover(this.hit(event.offsetX, event.offsetY), event.clientX, event.clientY);
+  // From op to op with the keys: `along` a rank, `across` to the rank above or below.
+  walk(along, across) {
+    const { selected, layout, view } = this;
+    if (!selected) {
+      const row = layout.rows.find(({ y, bottom }) => bottom > view.scroll && y >= 0);
+      const boxes = row?.lane.compute;
+      if (boxes?.count > 0) this.go(row.lane, boxes.index[Math.min(boxes.from(view.from), boxes.count - 1)]);
       return;
     }
-    const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
-    drag.moved ||= Math.hypot(dx, dy) > 4;
-    if (!drag.moved) return;
-    this.scroller.classList.add("dragging");
-    this.hover(null);
-    this.scroller.scrollTop = drag.scroll - dy;
-    const shift = dx / this.view.scale;
-    this.show(drag.from - shift, drag.to - shift);
+    const { lane, instruction } = selected;
+    const target = across === 0 ? lane : layout.rows[layout.rows.indexOf(selected.row) + across]?.lane;
+    if (!target || target.compute.count === 0) return;
+    const at = lane.compute.place(instruction);
+    const place = across === 0 ? at + along
+      : target.compute.from((lane.begin[instruction] + lane.end[instruction]) / 2);
+    const last = target.compute.count - 1;
+    this.go(target, target.compute.index[Math.min(Math.max(place, 0), last)]);
+  }
+  go(lane, instruction) {
+    const mark = this.markOf(lane, instruction);
+    this.select(mark);
+    if (mark) this.reveal(mark);
   }
 
-  release(event) {
-    const clicked = this.drag && !this.drag.moved;
-    this.drag = null;
-    this.scroller.classList.remove("dragging");
-    if (!clicked) return;
-    const focus = this.focusOf(this.hit(event.offsetX, event.offsetY));
-    const same = focus && this.pinned?.row === focus.row && this.pinned.index === focus.index;
-    this.pinned = same ? null : focus;
-    this.redraw();
+  // ---- Choosing what is shown -------------------------------------------------------------------
+
+  toggle(part) {
+    this.shown[part] = !this.shown[part];
+    this.resize();
+    this.changed();
+  }
+  toggleKind(token) {
+    if (!this.hidden.delete(token)) this.hidden.add(token);
+    this.applyHidden();
+    this.changed();
+  }
+  applyHidden() {
+    this.filter = this.hidden.size > 0 ? kindLayer(this.hidden) : null;
+    fillLegend(this.runs, this.palette, this.hidden);
+    if (this.layout) this.minimap.paint(this.theme);
+  }
+  togglePath(wanted = this.path === null) {
+    this.path = wanted ? pathLayer(this.runs) : null;
+    this.sayPath();
+    this.changed();
+  }
+  sayPath() {
+    if (!this.path) {
+      element("note").textContent = "";
+      return;
+    }
+    const { graph, criticalPath: path } = this.runs[0];
+    const times = pathTimes(graph, path);
+    element("note").textContent = path.length === 0 ? "dependencies are not known" :
+      `critical path: ${count(path.length, "step")}, compute ${readableTime(times.compute)}, ` +
+      `transfers ${readableTime(times.transfer)}` +
+      (times.other > 0 ? `, other ${readableTime(times.other)}` : "");
+  }
+  // Highlights what a query finds; returns how many compute ops that are.
+  search(query) {
+    this.query = query;
+    const { test, unknown } = parseQuery(query);
+    this.found = test ? new Layer(test) : null;
+    const ops = test ? foundIn(this.runs, this.found) : 0;
+    element("found").textContent = unknown ? `no “${unknown}”` : test ? count(ops, "op") : "";
+    element("search").setAttribute("aria-invalid", unknown !== null);
+    this.changed();
+    return ops;
+  }
+  // Selects the next op found.
+  step(backwards) {
+    if (!this.found) return;
+    const next = nextFound(this.runs, this.found, this.selected, backwards);
+    if (next) this.go(next.lane, next.instruction);
+  }
+  showDetails() {
+    fillDetails(this.runs);
+    element("details").showModal();
   }
 
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const actions = {
-      "+": () => this.zoom(0.6), "=": () => this.zoom(0.6), "-": () => this.zoom(1 / 0.6),
-      ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15),
-      ArrowUp: () => (this.scroller.scrollTop -= 60),
-      ArrowDown: () => (this.scroller.scrollTop += 60),
-      0: () => this.fit(), "?": () => element("help").showModal(),
-      m: () => this.toggle("memory"), t: () => this.toggle("transfers"),
-      Escape: () => {
-        this.pinned = null;
-        this.redraw();
-      },
-    };
-    const action = actions[event.key];
-    if (!action || element("help").open) return;
-    event.preventDefault();
-    action();
+  // ---- Links ------------------------------------------------------------------------------------
+
+  partsOff() {
+    return ["memory", "transfers"].filter((part) => !this.shown[part]);
   }
-
-  // ---- For tests and scripts --------------------------------------------------------------------
-
-  get handle() {
-    const [first] = this.runs;
-    return {
-      ranks: first.lanes.length,
-      ops: first.lanes.reduce((sum, { compute }) => sum + compute.count, 0),
-      makespan_ns: first.report.makespan_ns,
-      runs: this.runs.map((run) => run.name),
-      view: () => ({
-        from_ns: this.view.from + first.origin, to_ns: this.view.to + first.origin,
-      }),
-      // Shows the card of what a rank computes at an instant of the timeline; returns its facts.
-      hover: (rank, time) => {
-        const row = this.layout.rows[rank];
-        const facts = row ? factsAt(row, time - row.run.origin, "compute") : null;
-        this.hover(facts && { row, facts }, this.view.x(time - (row?.run.origin ?? 0)),
-          (row?.y ?? 0) + this.lanes.getBoundingClientRect().top + AXIS);
-        return facts;
-      },
-    };
+  get link() {
+    const { view, selected, runs } = this;
+    const [{ origin }] = runs;
+    const whole = view.from <= this.begin && view.to >= this.end;
+    const off = this.partsOff();
+    return writeLink({
+      from: whole ? null : view.from + origin, to: whole ? null : view.to + origin,
+      op: selected && [runs.indexOf(selected.lane.run), selected.lane.rank, selected.instruction],
+      query: this.query, hide: [...this.hidden], theme: this.chosenTheme,
+      off: off.join() === this.fresh.join() ? [] : off.length > 0 ? off : ["none"],
+      path: this.path !== null, compact: this.shown.compact, scroll: this.scroller.scrollTop,
+    });
+  }
+  writeLink() {
+    const { link } = this;
+    if (location.hash.slice(1) !== link) {
+      history.replaceState(null, "", link === "" ? location.pathname + location.search : `#${link}`);
+    }
+  }
+  // Shows what a link names.
+  follow(hash, isFresh = false) {
+    if (!isFresh && hash.slice(1) === this.link) return;
+    const state = readLink(hash);
+    this.chosenTheme = state.theme;
+    for (const part of ["memory", "transfers"]) {
+      this.shown[part] = !(state.off ?? this.fresh).includes(part);
+    }
+    this.shown.compact = state.compact;
+    this.hidden = new Set(state.hide);
+    this.applyHidden();
+    this.applyTheme();
+    const { origin } = this.runs[0];
+    this.show(state.from === null ? this.begin : state.from - origin,
+      state.to === null ? this.end : state.to - origin);
+    element("search").value = state.query;
+    this.search(state.query);
+    this.togglePath(state.path);
+    this.scroller.scrollTop = state.scroll;
+    const [r, rank, instruction] = state.op ?? [];
+    const lane = this.runs[r]?.lanes[rank];
+    const isThere = lane && instruction < lane.count && lane.hasRun(instruction);
+    this.select(isThere ? this.markOf(lane, instruction) : null);
   }
 }
 
-window.counterflow = new Timeline(JSON.parse(element("data").textContent)).handle;
-document.body.dataset.ready = "1";
+// The arrows of an op: what it needed, and what needs it.
+function dependencyPairs(graph, node) {
+  return {
+    into: graph.needs(node).filter(({ op }) => op >= 0).map(({ op }) => [op, node]),
+    out: graph.feeds(node).map(({ op }) => [node, op]),
+  };
+}
+
+function readTheme() {
+  const style = getComputedStyle(document.documentElement);
+  const value = (name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    paper: value("paper"), ink: value("ink"), quiet: value("quiet"), rule: value("rule"),
+    grid: value("grid"), idle: value("idle"), memory: value("memory"),
+    memoryEdge: value("memory-edge"), limit: value("limit"), arrowIn: value("arrow-in"),
+    arrowOut: value("arrow-out"), onLight: "#1b212b", onDark: "#ffffff", font: value("font"),
+  };
+}

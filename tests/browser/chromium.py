@@ -10,13 +10,19 @@ from pathlib import Path
 TIMEOUT_S = 120
 
 # Runs before the page's own script: an error of the page must not go unseen.
-CATCH = "<script>window.faults=[];addEventListener('error',e=>faults.push(e.message));</script>"
+CATCH = (
+    "<script>window.faults=[];addEventListener('error',e=>faults.push(e.message));"
+    "addEventListener('unhandledrejection',e=>faults.push(String(e.reason)));</script>"
+)
 # Runs after it: what the test asks, answered in an element of its own.
 ASK = """<script>
 (async () => {
   const answer = document.createElement("pre");
   answer.id = "answer";
   let value = null;
+  while (!document.body.dataset.ready && faults.length === 0) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
   try { value = await (async () => { %s })(); } catch (error) { faults.push(String(error)); }
   answer.textContent = JSON.stringify({value, faults, ready: document.body.dataset.ready ?? null});
   document.body.append(answer);
