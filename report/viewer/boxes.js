@@ -1,26 +1,26 @@
 // Instructions of one strip in order of their begin, found by binary search, and their mean colour
-// over any stretch from sums kept for every 32nd: a frame costs pixels, not instructions.
+// over any stretch from sums kept for every 8th: a frame costs pixels, not instructions.
 
-const BLOCK = 32;
+const BLOCK = 8;
 
 class Boxes {
-  // `index`: instructions of the lane, in any order.
+  // `index`: instructions of the lane, by begin.
   constructor(lane, index) {
     this.lane = lane;
     this.index = index;
-    const isSorted = index.every((at, i) => i === 0 || lane.begin[index[i - 1]] <= lane.begin[at]);
-    if (!isSorted) {
-      this.index = Int32Array.from(
-        Array.from(index).sort((a, b) => lane.begin[a] - lane.begin[b] || a - b));
-    }
     this.count = index.length;
-    this.begin = Float64Array.from(this.index, (i) => lane.begin[i]);
-    this.end = Float64Array.from(this.index, (i) => lane.end[i]);
-    this.reach = this.latestEnds();
+    this.begin = new Float64Array(this.count);
+    this.end = new Float64Array(this.count);
+    let isMonotonic = true;
+    for (let i = 0; i < this.count; ++i) {
+      this.begin[i] = lane.begin[index[i]];
+      this.end[i] = lane.end[index[i]];
+      isMonotonic &&= i === 0 || this.end[i] >= this.end[i - 1];
+    }
+    this.reach = isMonotonic ? this.end : this.latestEnds();
   }
   // The latest end so far lets a search by begin find a long box that began earlier.
   latestEnds() {
-    if (this.end.every((end, i) => i === 0 || end >= this.end[i - 1])) return this.end;
     let latest = -Infinity;
     return this.end.map((end) => (latest = Math.max(latest, end)));
   }
@@ -49,69 +49,89 @@ class Boxes {
     }
     return -1;
   }
-  colour(i) {
-    return this.lane.colour(this.index[i]);
+  // The colour of a box: of a fused pair, its forward in the upper half (0), its backward in the
+  // lower (1).
+  colour(i, half = 0) {
+    return this.lane.colour(this.index[i], half);
   }
   // Those whose instruction `keeps` says yes to.
   subset(keeps) {
     return new Boxes(this.lane, this.index.filter((instruction) => keeps(instruction)));
   }
 
-  // Time covered by boxes i..j-1, and their mean colour weighted by it.
-  mean(i, j) {
-    this.sums ??= this.blockSums();
-    const sum = [0, 0, 0, 0];
+  // The mean colour of boxes i..j-1, weighted by their time, which is left in this.covered.
+  mean(i, j, half) {
+    this.sums ??= [];
+    const sums = (this.sums[half] ??= this.blockSums(half));
+    const sum = this.sum ??= new Float64Array(4);
+    sum.fill(0);
     const first = Math.ceil(i / BLOCK), last = Math.floor(j / BLOCK);
     if (first >= last) {
-      for (let k = i; k < j; ++k) this.add(sum, k);
+      this.add(sum, i, j, half);
     } else {
-      for (let k = i; k < first * BLOCK; ++k) this.add(sum, k);
-      for (let part = 0; part < 4; ++part) {
-        sum[part] += this.sums[4 * last + part] - this.sums[4 * first + part];
-      }
-      for (let k = last * BLOCK; k < j; ++k) this.add(sum, k);
+      this.add(sum, i, first * BLOCK, half);
+      for (let part = 0; part < 4; ++part) sum[part] += sums[4 * last + part] - sums[4 * first + part];
+      this.add(sum, last * BLOCK, j, half);
     }
-    const [time, red, green, blue] = sum;
-    if (time <= 0) return { time: 0, rgb: this.colour(i) };
-    const channel = (value) => Math.round(Math.min(Math.max(value / time, 0), 255));
-    return { time, rgb: (channel(red) << 16) | (channel(green) << 8) | channel(blue) };
+    const time = this.covered = sum[0];
+    if (time <= 0) return this.colour(i, half);
+    return (Math.round(sum[1] / time) << 16) | (Math.round(sum[2] / time) << 8) |
+      Math.round(sum[3] / time);
   }
-  add(sum, i) {
-    const time = this.end[i] - this.begin[i], rgb = this.colour(i);
-    sum[0] += time;
-    sum[1] += time * (rgb >> 16);
-    sum[2] += time * ((rgb >> 8) & 255);
-    sum[3] += time * (rgb & 255);
+  add(sum, from, to, half) {
+    for (let i = from; i < to; ++i) {
+      const time = this.end[i] - this.begin[i], rgb = this.lane.colour(this.index[i], half);
+      sum[0] += time;
+      sum[1] += time * (rgb >> 16);
+      sum[2] += time * ((rgb >> 8) & 255);
+      sum[3] += time * (rgb & 255);
+    }
   }
-  blockSums() {
+  // [4 * block]: time and colours of all boxes before the block.
+  blockSums(half) {
     const blocks = Math.floor(this.count / BLOCK) + 1;
-    const sums = new Float64Array(4 * blocks), sum = [0, 0, 0, 0];
-    for (let i = 0; i < this.count; ++i) {
-      if (i % BLOCK === 0) sums.set(sum, (4 * i) / BLOCK);
-      this.add(sum, i);
+    const sums = new Float64Array(4 * blocks), sum = new Float64Array(4);
+    for (let block = 0; block < blocks; ++block) {
+      sums.set(sum, 4 * block);
+      this.add(sum, block * BLOCK, Math.min((block + 1) * BLOCK, this.count), half);
     }
-    if (this.count % BLOCK === 0) sums.set(sum, 4 * (blocks - 1));
     return sums;
   }
 }
 
+// The instructions of several lists, each in the order of `begin`, in that order together.
+function mergedByBegin(lists, begin) {
+  if (lists.length === 0) return new Int32Array(0);
+  if (lists.length === 1) return lists[0];
+  const middle = lists.length >> 1;
+  const a = mergedByBegin(lists.slice(0, middle), begin);
+  const b = mergedByBegin(lists.slice(middle), begin);
+  const merged = new Int32Array(a.length + b.length);
+  for (let i = 0, j = 0, k = 0; k < merged.length; ++k) {
+    const takesA = j === b.length || (i < a.length && begin[a[i]] <= begin[b[j]]);
+    merged[k] = takesA ? a[i++] : b[j++];
+  }
+  return merged;
+}
+
 // Calls box(i, x, width) for every box at least `least` pixels wide, dash(i, x, width) for what is
-// narrower but fills a pixel, and block(x, {time, rgb}) for all that share a pixel. O(pixels log n).
+// narrower but fills a pixel, and block(x, i, j) for boxes i..j-1 that share a pixel.
+// O(pixels log n).
 function sweep(boxes, view, least, { box, dash, block }) {
   const { begin, end, count } = boxes;
-  const { scale } = view;
-  let i = boxes.from(view.from);
-  while (i < count && begin[i] <= view.to) {
-    const x = view.x(begin[i]), width = (end[i] - begin[i]) * scale;
+  const { scale, from, to } = view;
+  let i = boxes.from(from);
+  while (i < count && begin[i] <= to) {
+    const x = GUTTER + (begin[i] - from) * scale, width = (end[i] - begin[i]) * scale;
     if (width >= 1) {
       (width >= least ? box : dash)(i, x, width);
       ++i;
       continue;
     }
     const pixel = Math.floor(x);
-    let next = Math.max(boxes.beginning(view.time(pixel + 1), i), i + 1);
+    let next = Math.max(boxes.beginning(from + (pixel + 1 - GUTTER) / scale, i), i + 1);
     if (next > i + 1 && (end[next - 1] - begin[next - 1]) * scale >= 1) --next;
-    block(pixel, boxes.mean(i, next));
+    block(pixel, i, next);
     i = next;
   }
 }

@@ -28,15 +28,6 @@ class LaneColours {
   chunk(stage) {
     return this.stages.indexOf(stage);
   }
-  // The mean of two templates' colours, for fused pairs.
-  mean(a, b) {
-    this.means ??= new Map();
-    const key = 65536 * a + b;
-    if (!this.means.has(key)) {
-      this.means.set(key, mixed(this.ofTemplate[a], this.ofTemplate[b], 0.5));
-    }
-    return this.means.get(key);
-  }
   shade({ token, stage, replica }, palette) {
     const last = this.stages.length - 1;
     const share = this.hasDirections ? replica : last > 0 ? this.chunk(stage) / last : 0;

@@ -3,14 +3,20 @@
 
 // The bytes of a gzip file in base64.
 async function unpack(base64) {
-  const text = atob(base64);
-  const packed = new Uint8Array(text.length);
-  for (let i = 0; i < packed.length; ++i) packed[i] = text.charCodeAt(i);
+  const packed = Uint8Array.fromBase64?.(base64) ?? decoded(base64);
   const stream = new DecompressionStream("gzip");
   const writer = stream.writable.getWriter();
   const written = writer.write(packed).then(() => writer.close());
   const [bytes] = await Promise.all([new Response(stream.readable).arrayBuffer(), written]);
   return new Uint8Array(bytes);
+}
+
+// For browsers from before Uint8Array.fromBase64.
+function decoded(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; ++i) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 class ColumnReader {
@@ -35,14 +41,38 @@ class ColumnReader {
     if (bits < 0x80000000) return (bits >>> 1) ^ -(bits & 1);
     return bits % 2 === 0 ? bits / 2 : -(bits + 1) / 2;
   }
+  // A column of numbers; most are one byte.
   numbers(array) {
-    for (let i = 0; i < array.length; ++i) array[i] = this.number();
+    const { bytes } = this;
+    for (let i = 0, { length } = array; i < length; ++i) {
+      const byte = bytes[this.next];
+      if (byte < 128) {
+        array[i] = byte;
+        ++this.next;
+      } else {
+        array[i] = this.number();
+      }
+    }
     return array;
   }
-  // A column of changes since the element before.
+  // A column of changes.
+  changes(array) {
+    const { bytes } = this;
+    for (let i = 0, { length } = array; i < length; ++i) {
+      const byte = bytes[this.next];
+      if (byte < 128) {
+        array[i] = (byte >> 1) ^ -(byte & 1);
+        ++this.next;
+      } else {
+        array[i] = this.change();
+      }
+    }
+    return array;
+  }
+  // A column of changes since the element before, summed up.
   running(array) {
-    let value = 0;
-    for (let i = 0; i < array.length; ++i) array[i] = value += this.change();
+    this.changes(array);
+    for (let i = 1, { length } = array; i < length; ++i) array[i] += array[i - 1];
     return array;
   }
 }
@@ -63,8 +93,8 @@ function readColumns(reader, kinds) {
   }
   const ops = opStart[count];
   const template = reader.numbers(new Uint16Array(ops));
-  const microbatch = new Int32Array(ops), last = new Int32Array(templates.length);
-  for (let i = 0; i < ops; ++i) microbatch[i] = last[template[i]] += reader.change();
+  const microbatch = reader.changes(new Int32Array(ops)), last = new Int32Array(templates.length);
+  for (let i = 0; i < ops; ++i) microbatch[i] = last[template[i]] += microbatch[i];
   const times = readTimes(reader, { count, stream, opStart, template });
   const samples = reader.number();
   const memoryAt = reader.running(new Float64Array(samples));
@@ -74,17 +104,17 @@ function readColumns(reader, kinds) {
 }
 
 function readTimes(reader, { count, stream, opStart, template }) {
-  const begin = new Float64Array(count), end = new Float64Array(count);
-  const bytes = new Float64Array(count);
-  for (let i = 0; i < count; ++i) begin[i] = reader.change();
-  const group = (i) => (opStart[i] === opStart[i + 1] ? 0 : template[opStart[i]] + 1);
+  const begin = reader.changes(new Float64Array(count));
+  const end = reader.changes(new Float64Array(count));  // durations at first
+  const bytes = reader.changes(new Float64Array(count));
   const ended = new Float64Array(256), duration = new Float64Array(65537);
-  for (let i = 0; i < count; ++i) {
-    begin[i] += ended[stream[i]];
-    end[i] = ended[stream[i]] = begin[i] + (duration[group(i)] += reader.change());
-  }
   const size = new Float64Array(65537);
-  for (let i = 0; i < count; ++i) bytes[i] = size[group(i)] += reader.change();
+  for (let i = 0; i < count; ++i) {
+    const group = opStart[i] === opStart[i + 1] ? 0 : template[opStart[i]] + 1;
+    begin[i] += ended[stream[i]];
+    end[i] = ended[stream[i]] = begin[i] + (duration[group] += end[i]);
+    bytes[i] = size[group] += bytes[i];
+  }
   return { begin, end, bytes };
 }
 
@@ -92,10 +122,8 @@ function readWaits(reader) {
   const waits = reader.number();
   const waitOf = reader.running(new Uint32Array(waits));
   const waitRank = reader.numbers(new Uint16Array(waits));
-  const waitOn = new Uint32Array(waits), last = [];
-  for (let i = 0; i < waits; ++i) {
-    const rank = waitRank[i];
-    waitOn[i] = last[rank] = (last[rank] ?? 0) + reader.change();
-  }
+  const change = reader.changes(new Int32Array(waits)), waitOn = new Uint32Array(waits);
+  const last = new Float64Array(65536);
+  for (let i = 0; i < waits; ++i) waitOn[i] = last[waitRank[i]] += change[i];
   return { waitOf, waitRank, waitOn };
 }

@@ -1,6 +1,6 @@
-// Memory over time as steps, with the maximum of every 64 samples kept: a frame costs pixels.
+// Memory over time as steps, with the maximum of every 16 samples kept: a frame costs pixels.
 
-const PART = 64;
+const PART = 16;
 
 class Curve {
   // From instant at[i] on, held[i] bytes are held.
@@ -40,22 +40,28 @@ class Curve {
     }
     return most;
   }
-  // The curve from `begin` to `end` as calls of point(time, bytes), at most a few for each `step`
-  // of time: what changes within one is a spike to its maximum.
-  trace(begin, end, step, point) {
-    let held = this.heldAt(begin);
-    point(begin, held);
+  // The curve from `begin` to `end` as calls of level(from, to, bytes), each at least `step` long
+  // but for the ends: of what changes within a step, the maximum.
+  trace(begin, end, step, level) {
+    let from = begin, bytes = this.heldAt(begin);
     let i = lowerBound(this.at, begin);
-    while (i < this.at.length && this.at[i] <= end) {
+    while (i < this.at.length && this.at[i] < end) {
       const time = this.at[i];
       const next = Math.max(lowerBound(this.at, time + step, i), i + 1);
-      const most = this.mostOf(i, next);
-      point(time, held);
-      if (next > i + 1) point(time, most);
-      held = this.held[next - 1];
-      point(time, held);
+      const most = this.mostOf(i, next), last = this.held[next - 1];
+      if (most !== bytes) {
+        if (time > from) level(from, time, bytes);
+        from = time;
+        bytes = most;
+      }
+      const until = time + step;
+      if (last !== most && (next >= this.at.length || this.at[next] > until)) {
+        level(from, until, most);
+        from = until;
+        bytes = last;
+      }
       i = next;
     }
-    point(end, held);
+    if (end > from) level(from, end, bytes);
   }
 }

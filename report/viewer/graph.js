@@ -35,10 +35,12 @@ class Graph {
     const total = this.lanes.reduce((sum, { waitOf }) => sum + waitOf.length, 0);
     this.waitStart = new Uint32Array(this.size + 1);
     this.waitOn = new Uint32Array(total);
+    this.isMessage = new Uint8Array(total);  // is the wait one of a receive for its send?
     let next = 0;
-    for (const { rank, waitOf, waitRank, waitOn } of this.lanes) {
+    for (const { rank, kind, waitOf, waitRank, waitOn } of this.lanes) {
       for (let k = 0; k < waitOf.length; ++k) {
         ++this.waitStart[this.base[rank] + waitOf[k] + 1];
+        this.isMessage[next] = waitRank[k] !== rank && kind[waitOf[k]] === TRANSFER ? 1 : 0;
         this.waitOn[next++] = this.base[waitRank[k]] + waitOn[k];
       }
     }
@@ -49,10 +51,12 @@ class Graph {
   get waiters() {
     if (this.builtWaiters) return this.builtWaiters;
     const start = new Uint32Array(this.size + 2), nodes = new Uint32Array(this.waitOn.length);
-    for (const on of this.waitOn) ++start[on + 2];
+    for (let k = 0; k < this.waitOn.length; ++k) ++start[this.waitOn[k] + 2];
     for (let node = 0; node <= this.size; ++node) start[node + 1] += start[node];
     for (let node = 0; node < this.size; ++node) {
-      for (const on of this.waits(node)) nodes[start[on + 1]++] = node;
+      for (let k = this.waitStart[node]; k < this.waitStart[node + 1]; ++k) {
+        nodes[start[this.waitOn[k] + 1]++] = node;
+      }
     }
     this.builtWaiters = { start, nodes };
     return this.builtWaiters;
@@ -91,9 +95,11 @@ class Graph {
   }
   // The sends a receive waits for; none of another node.
   sendsOf(node) {
-    const rank = this.rank(node);
-    return this.lanes[rank].kind[node - this.base[rank]] === TRANSFER
-      ? Array.from(this.waits(node)).filter((on) => this.rank(on) !== rank) : [];
+    const sends = [];
+    for (let k = this.waitStart[node]; k < this.waitStart[node + 1]; ++k) {
+      if (this.isMessage[k]) sends.push(this.waitOn[k]);
+    }
+    return sends;
   }
   // Everything it waits for, the node before it on its stream last.
   causes(node) {

@@ -98,30 +98,27 @@ function rankTable(run) {
 // Kinds of compute are buttons: pressed, they are shown.
 function fillLegend(runs, palette, hidden) {
   const lanes = runs.flatMap((run) => run.lanes);
-  const computed = lanes.flatMap(({ templates, compute }) =>
-    compute.count > 0 ? templates : []);
-  const tokens = new Set(computed.map(({ token }) => token));
-  const isTransfer = (token) => /^(SEND|RECV)_/.test(token);
+  const tokens = new Set(lanes.flatMap(({ templates, computed }) =>
+    templates.filter((_, i) => computed[i])).map(({ token }) => token));
   const letter = (token) => (token.length === 1 ? `<b>${token}</b> ` : "");
-  const keys = Object.keys(KINDS).filter((token) => tokens.has(token) && !isTransfer(token)).map(
+  const keys = Object.keys(KINDS).filter((token) => tokens.has(token)).map(
     (token) => `<button class="key" data-kind="${token}" aria-pressed="${!hidden.has(token)}" ` +
       `title="Show or hide ${KINDS[token]}"><span class="swatch" style="background:${
         palette[token] ?? palette[""]}"></span><span>${letter(token)}${KINDS[token]}</span></button>`);
   const key = (style, label, kind = "") =>
     `<span class="key"><span class="swatch ${kind}" style="${style}"></span>${label}</span>`;
-  if (lanes.some(hasPairs)) {
+  if (lanes.some((lane) => lane.hasPairs)) {
     keys.push(key(`--above:${palette.F};--below:${palette.B}`, "fused pair", "pair"));
   }
   keys.push(key("background:var(--idle)", "idle"));
   if (lanes.some((lane) => lane.colours.hasDirections)) {
-    keys.push("<span>\u2193 first direction, \u2191 second direction (lighter)</span>");
+    keys.push('<span class="key">\u2193 first direction, \u2191 second direction (lighter)</span>');
   } else if (lanes.some((lane) => lane.colours.hasChunks)) {
-    keys.push("<span>lighter: later chunk</span>");
+    keys.push('<span class="key">lighter: later chunk</span>');
   }
   if (runs.some((run) => run.hasMemory)) keys.push(key("background:var(--memory-edge)", "memory"));
-  if (lanes.some((lane) => lane.limit !== null)) keys.push(key("", "memory limit", "dashed"));
+  const limits = runs.filter((run) => run.hasMemory && run.lanes.some(({ limit }) => limit !== null));
+  if (limits.some((run) => run.showsLimit)) keys.push(key("", "memory limit", "dashed"));
+  else if (limits.length > 0) keys.push('<span class="key">memory limit far above</span>');
   element("legend").innerHTML = keys.join("");
 }
-
-const hasPairs = ({ compute, opStart }) =>
-  compute.index.some((i) => opStart[i + 1] - opStart[i] === 2);

@@ -22,7 +22,7 @@ class Minimap {
     const { rows } = app.layout;
     const each = this.height / rows.length;
     rows.forEach((row, i) => {
-      const strip = { y: i * each, height: each > 3 ? each - 1 : each, part: "wire", alpha: 1 };
+      const strip = { y: i * each, height: each > 3 ? each - 1 : each, part: "map", alpha: 1 };
       painter.ground({ ...row, y: strip.y, laneHeight: strip.height }, this.whole);
       const boxes = app.filter ? app.filter.of(row.lane.compute) : row.lane.compute;
       painter.strip(strip, boxes, this.whole, 1);

@@ -21,6 +21,8 @@ class Lane {
     this.rank = rank;
     this.run = run;
     this.streams = streams;
+    this.isComputeStream = streams.map(({ role }) => role.endsWith("compute"));
+    this.hasPairs = false;  // two ops in one instruction
     this.limit = memory_limit_bytes ?? null;
     this.figures = run.report.per_rank[rank];
   }
@@ -30,11 +32,9 @@ class Lane {
   hasRun(i) {
     return this.end[i] >= this.begin[i] && this.begin[i] > -Infinity;
   }
-  onCompute(i) {
-    return this.streams[this.stream[i]].role.endsWith("compute");
-  }
   isCompute(i) {
-    return this.kind[i] === RUN && this.opStart[i + 1] > this.opStart[i] && this.onCompute(i);
+    return this.kind[i] === RUN && this.opStart[i + 1] > this.opStart[i] &&
+      this.isComputeStream[this.stream[i]];
   }
   // {token, stage, replica, microbatch, text, colour} of each op of an instruction.
   ops(i) {
@@ -50,13 +50,11 @@ class Lane {
   text(i) {
     return this.ops(i).map((op) => op.text).join(";");
   }
-  // Of a fused pair, the mean of both.
-  colour(i) {
-    const k = this.opStart[i], ops = this.opStart[i + 1] - k;
+  // Of a fused pair, the colour of its forward (half 0) or its backward (half 1).
+  colour(i, half) {
+    const first = this.opStart[i], ops = this.opStart[i + 1] - first;
     if (ops === 0) return this.neutral;
-    const first = this.colours.ofTemplate[this.template[k]];
-    if (ops !== 2 || this.kind[i] !== RUN) return first;
-    return this.colours.mean(this.template[k], this.template[k + 1]);
+    return this.colours.ofTemplate[this.template[first + (ops === 2 ? half : 0)]];
   }
   // Is some op of the instruction of this microbatch?
   concerns(i, microbatch) {
@@ -79,28 +77,45 @@ class Lane {
 
   // Sorts the instructions into strips: compute by stream, what leaves, what arrives.
   arrange(palette) {
+    const [COMPUTE, LEAVING, ARRIVING] = [1, 2, 3];
+    const sort = new Uint8Array(this.count), sizes = new Int32Array(4 * 256);
     const computed = new Uint8Array(this.templates.length);
-    const tracks = new Map(), leaving = [], arriving = [];
     this.sends = this.templates.map(({ token }) => token.startsWith("SEND"));
     for (let i = 0; i < this.count; ++i) {
       if (!this.hasRun(i) || this.kind[i] === STEP_END) continue;
-      if (this.isCompute(i)) {
-        for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) computed[this.template[k]] = 1;
-        if (!tracks.has(this.stream[i])) tracks.set(this.stream[i], []);
-        tracks.get(this.stream[i]).push(i);
-      } else {
-        (this.isArrival(i) ? arriving : leaving).push(i);
-      }
+      sort[i] = this.isCompute(i) ? COMPUTE : this.isArrival(i) ? ARRIVING : LEAVING;
+      ++sizes[256 * sort[i] + this.stream[i]];
+      if (sort[i] !== COMPUTE) continue;
+      for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) computed[this.template[k]] = 1;
+      this.hasPairs ||= this.opStart[i + 1] - this.opStart[i] === 2;
     }
+    const lists = this.streamLists(sort, sizes);
+    const boxesOf = (kind) => new Boxes(this, mergedByBegin(lists[kind], this.begin));
     this.neutral = rgbOf(palette[""]);
     this.colours = new LaneColours(this.templates, computed, palette);
-    this.tracks = [...tracks.keys()].sort().map(
-      (stream) => new Boxes(this, Int32Array.from(tracks.get(stream))));
-    this.compute = this.tracks.length === 1
-      ? this.tracks[0] : new Boxes(this, Int32Array.from([...tracks.values()].flat()));
-    this.leaving = new Boxes(this, Int32Array.from(leaving));
-    this.arriving = new Boxes(this, Int32Array.from(arriving));
+    this.computed = computed;
+    this.compute = boxesOf(COMPUTE);
+    this.tracks = lists[COMPUTE].length === 1
+      ? [this.compute] : lists[COMPUTE].map((list) => new Boxes(this, list));
+    this.leaving = boxesOf(LEAVING);
+    this.arriving = boxesOf(ARRIVING);
     this.memory = new Curve(this.memoryAt, this.held);
+  }
+  // [sort]: for each stream that has some, its instructions of that sort by begin.
+  streamLists(sort, sizes) {
+    const lists = Array.from(sizes, (size) => new Int32Array(size)), filled = new Int32Array(1024);
+    for (let i = 0; i < this.count; ++i) {
+      const key = 256 * sort[i] + this.stream[i];
+      if (sort[i] > 0) lists[key][filled[key]++] = i;
+    }
+    const { begin } = this;
+    for (const list of lists) {
+      let isSorted = true;
+      for (let k = 1; k < list.length; ++k) isSorted &&= begin[list[k - 1]] <= begin[list[k]];
+      if (!isSorted) list.sort((a, b) => begin[a] - begin[b] || a - b);
+    }
+    return [0, 1, 2, 3].map((kind) =>
+      lists.slice(256 * kind, 256 * kind + 256).filter((list) => list.length > 0));
   }
   isArrival(i) {
     if (this.kind[i] !== TRANSFER) return false;
@@ -129,8 +144,16 @@ class Run {
     [this.begin, this.end] = this.extent();
     this.hasMemory = this.lanes.some(({ memory }) => memory.isKnown);
     this.hasTransfers = this.lanes.some((lane) => lane.hasTransfers);
-    this.mostMemory = this.lanes.reduce(
-      (most, { memory, limit }) => Math.max(most, memory.peakBytes, limit ?? 0), 1);
+    this.memoryScale = this.scaleMemory();
+  }
+  // The full height of every memory strip, so that ranks compare. A limit far above all curves would
+  // flatten them, so it is left out.
+  scaleMemory() {
+    const peak = this.lanes.reduce((most, { memory }) => Math.max(most, memory.peakBytes), 1);
+    const limits = this.lanes.map(({ limit }) => limit ?? 0);
+    const limit = limits.reduce((most, each) => Math.max(most, each), 0);
+    this.showsLimit = limit > 0 && limit <= 2 * peak;
+    return this.showsLimit ? Math.max(peak, limit) : peak * 1.08;
   }
   // When the first op begins: time 0 of the axis.
   firstOp() {

@@ -8,6 +8,8 @@ class Painter {
   constructor(context, theme) {
     this.context = context;
     this.theme = theme;
+    this.scratches = [];  // canvases of a few lines, one for each strip of a frame
+    this.scratchesUsed = 0;
   }
 
   // Everything in `height` pixels from view.scroll down. `marks`: {layer, filter, selected, hovered,
@@ -15,6 +17,7 @@ class Painter {
   frame(layout, view, height, marks) {
     const { context, theme } = this;
     this.marks = marks;
+    this.scratchesUsed = 0;
     context.fillStyle = theme.paper;
     context.fillRect(0, 0, view.width, height);
     context.save();
@@ -131,7 +134,9 @@ class Painter {
     const { layer, filter } = this.marks;
     for (const strip of row.strips) {
       const boxes = filter ? filter.of(strip.boxes) : strip.boxes;
+      this.isFading = Boolean(layer);
       this.strip(strip, boxes, view, layer ? FADED : 1);
+      this.isFading = false;
       if (layer) this.strip(strip, layer.of(boxes), view, 1, 1.5);
     }
     if (row.memory > 1) paintMemory(this, row, view);
@@ -141,14 +146,23 @@ class Painter {
   strip(strip, boxes, view, alpha, thinnest = 0) {
     const { context } = this;
     context.globalAlpha = alpha * strip.alpha;
-    const line = new PixelLine(context, view.width);
-    const least = strip.part === "wire" ? 1 : NARROW;
-    sweep(boxes, view, least, {
+    // Fused pairs are two lines of pixels.
+    const lines = new PixelLines(view.width, boxes.lane.hasPairs ? 2 : 1);
+    const each = (draw) => {
+      for (let half = 0; half < lines.count; ++half) draw(half);
+    };
+    sweep(boxes, view, strip.part === "wire" ? 1 : NARROW, {
       box: (i, x, width) => this.box(strip, boxes, i, x, width),
-      dash: (i, x, width) => line.fill(x, x + width, boxes.colour(i)),
-      block: (pixel, { time, rgb }) => line.cover(pixel, rgb, time * view.scale, thinnest),
+      dash: (i, x, width) => each((half) => lines.fill(half, x, x + width, boxes.colour(i, half))),
+      block: (pixel, i, j) => each((half) => {
+        const rgb = boxes.mean(i, j, half);
+        const share = thinnest > 0 ? 1 : boxes.covered * view.scale;
+        for (let more = 0; more < Math.max(1, thinnest); ++more) {
+          lines.set(half, pixel + more, rgb, Math.min(Math.max(share, 0.3), 1));
+        }
+      }),
     });
-    line.draw(strip.y, strip.height);
+    lines.draw(this, strip.y, strip.height);
     context.globalAlpha = 1;
   }
 
@@ -158,7 +172,7 @@ class Painter {
     const drawn = right - left - (width > NARROW && strip.part === "compute" ? 1 : 0);
     const first = lane.opStart[instruction], ops = lane.opStart[instruction + 1] - first;
     if (strip.part === "wire" || ops < 2) {
-      this.fill(lane.colour(instruction), left, strip.y, drawn, strip.height,
+      this.fill(lane.colour(instruction, 0), left, strip.y, drawn, strip.height,
         width > 8 && strip.part === "compute" ? 2.5 : 0);
       if (strip.part === "compute") this.label(lane, first, left, drawn, strip.y, strip.height);
       return;
@@ -184,20 +198,40 @@ class Painter {
     context.fill();
   }
 
-  // The op as far as there is room: all of it, kind and microbatch, the letter, nothing.
+  // The op as far as there is room: all of it, kind and microbatch, one above the other, the letter.
   label(lane, k, x, width, y, height) {
-    if (width < 9 || height < 9) return;
+    if (width < 9 || height < 9 || this.isFading) return;
     const left = Math.max(x, GUTTER), right = Math.min(x + width, this.width - EDGE + 6);
-    const room = right - left - 3;
-    const size = Math.min(12, height - 2);
-    const text = labelsOf(lane, k).find((each) => each.length * size * 0.58 <= room);
-    if (text === undefined) return;
-    const { context, theme } = this;
+    const room = right - left - 2, middle = (left + right) / 2 - 0.5;
     const rgb = lane.colours.ofTemplate[lane.template[k]];
-    context.fillStyle = isLight(rgb) ? theme.onLight : theme.onDark;
-    context.font = `500 ${size.toFixed(1)}px ${theme.font}`;
-    context.textAlign = "center";
-    context.fillText(text, (left + right) / 2 - 0.5, y + height / 2 + size * 0.36);
+    this.context.fillStyle = isLight(rgb) ? this.theme.onLight : this.theme.onDark;
+    this.context.textAlign = "center";
+    const names = labelsOf(lane, k);
+    const size = Math.min(12, height - 2);
+    const text = names.find((each) => textWidth(each) * size <= room);
+    const isLetter = text === undefined || text === names[names.length - 1];
+    const number = String(lane.microbatch[k]);
+    const small = Math.min(11, Math.floor(room / textWidth(number)));
+    if (isLetter && height >= 26 && small >= 8) {
+      this.text(names[names.length - 1], 11, middle, y + height / 2 - 2);
+      this.text(number, small, middle, y + height / 2 + 10);
+    } else if (text !== undefined) {
+      this.text(text, size, middle, y + height / 2 + size * 0.36);
+    }
+  }
+  text(text, size, x, y) {
+    this.context.font = `500 ${size}px ${this.theme.font}`;
+    this.context.fillText(text, x, y);
+  }
+
+  // A canvas's context not yet used in this frame: one that is drawn from and then changed would have
+  // to be copied.
+  scratch(width, height) {
+    const at = this.scratchesUsed++;
+    this.scratches[at] ??= document.createElement("canvas").getContext("2d");
+    const { canvas } = this.scratches[at];
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    return this.scratches[at];
   }
 
   get width() {
@@ -219,6 +253,11 @@ class Painter {
   }
 }
 
+// About how wide a text is, in its size.
+function textWidth(text) {
+  return text.length * 0.58 + (text.includes("W") ? 0.38 : 0);
+}
+
 // Names of an op for its box, the longest first. The arrow is the way its microbatch flows, where a
 // rank holds both directions.
 function labelsOf(lane, k) {
@@ -231,50 +270,37 @@ function labelsOf(lane, k) {
     : [`${opText({ token, stage, replica, microbatch })} ${way}`, `${short}${way}`, short, letter];
 }
 
-// One line of pixels, drawn as high as a strip: what is too narrow for boxes.
-class PixelLine {
-  constructor(context, width) {
-    this.context = context;
+// One or two lines of pixels, drawn as high as a strip together: what is too narrow for boxes.
+class PixelLines {
+  constructor(width, count) {
     this.width = Math.ceil(width);
-    this.isUsed = false;
+    this.count = count;
+    this.data = null;
   }
-  get pixels() {
-    if (!this.isUsed) {
-      this.isUsed = true;
-      this.data = new Uint32Array(this.width);
-    }
-    return this.data;
-  }
-  set(pixel, rgb, alpha) {
+  set(line, pixel, rgb, alpha) {
     if (pixel < 0 || pixel >= this.width) return;
-    this.pixels[pixel] = ((alpha * 255) << 24) | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16);
+    this.data ??= new Uint32Array(this.width * this.count);
+    this.data[line * this.width + pixel] =
+      ((alpha * 255) << 24) | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16);
   }
-  fill(from, to, rgb) {
-    const first = Math.round(from), end = Math.max(Math.round(to), first + 1);
-    for (let pixel = first; pixel < end; ++pixel) this.set(pixel, rgb, 1);
+  fill(line, from, to, rgb) {
+    const first = Math.max(Math.round(from), 0);
+    const end = Math.min(Math.max(Math.round(to), first + 1), this.width);
+    for (let pixel = first; pixel < end; ++pixel) this.set(line, pixel, rgb, 1);
   }
-  // A pixel of which `share` is covered.
-  cover(pixel, rgb, share, thinnest) {
-    for (let more = 0; more < Math.max(1, thinnest); ++more) {
-      this.set(pixel + more, rgb, thinnest > 0 ? 1 : Math.min(Math.max(share, 0.3), 1));
-    }
-  }
-  draw(y, height) {
-    if (!this.isUsed) return;
-    if (this.context.drawPixels) {
-      this.context.drawPixels(this.data, y, height);
+  draw(painter, y, height) {
+    if (!this.data) return;
+    const { context } = painter, { width, count } = this;
+    if (context.drawPixels) {
+      for (let line = 0; line < count; ++line) {
+        context.drawPixels(this.data.subarray(line * width, (line + 1) * width),
+          y + (line * height) / count, height / count);
+      }
       return;
     }
-    const line = PixelLine.scratch(this.width);
-    const image = new ImageData(new Uint8ClampedArray(this.data.buffer), this.width, 1);
-    line.putImageData(image, 0, 0);
-    this.context.imageSmoothingEnabled = false;
-    this.context.drawImage(line.canvas, 0, 0, this.width, 1, 0, y, this.width, height);
-  }
-  static scratch(width) {
-    const canvas = document.createElement("canvas");
-    canvas.width = width;
-    canvas.height = 1;
-    return canvas.getContext("2d");
+    const scratch = painter.scratch(width, count);
+    scratch.putImageData(new ImageData(new Uint8ClampedArray(this.data.buffer), width, count), 0, 0);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(scratch.canvas, 0, 0, width, count, 0, y, width, height);
   }
 }

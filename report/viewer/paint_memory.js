@@ -4,30 +4,29 @@ function paintMemory(painter, row, view) {
   const { context, theme } = painter;
   const { lane, run } = row;
   const bottom = row.memoryY + row.memory;
-  const y = (bytes) => bottom - (bytes / run.mostMemory) * (row.memory - 1);
+  const y = (bytes) => bottom - (bytes / run.memoryScale) * (row.memory - 1);
   const begin = Math.max(view.from, run.begin), end = Math.min(view.to, run.end);
   if (end <= begin) return;
-  const points = [];
-  lane.memory.trace(begin, end, 1 / view.scale, (time, bytes) =>
-    points.push(view.x(time), y(bytes)));
-  const trace = () => {
-    context.beginPath();
-    context.moveTo(points[0], points[1]);
-    for (let i = 2; i < points.length; i += 2) context.lineTo(points[i], points[i + 1]);
-  };
   context.globalAlpha = painter.marks.layer ? 0.5 : 1;
-  trace();
-  context.lineTo(view.x(end), bottom);
-  context.lineTo(view.x(begin), bottom);
+  const levels = [];
+  lane.memory.trace(begin, end, 1 / view.scale, (from, to, bytes) =>
+    levels.push(view.x(from), view.x(to), y(bytes)));
+  context.beginPath();
+  context.moveTo(levels[0], bottom);
+  for (let i = 0; i < levels.length; i += 3) {
+    context.lineTo(levels[i], levels[i + 2]);
+    context.lineTo(levels[i + 1], levels[i + 2]);
+  }
+  context.lineTo(levels[levels.length - 2], bottom);
   context.fillStyle = theme.memory;
   context.fill();
   if (row.memory > 4) {
-    trace();
-    context.strokeStyle = theme.memoryEdge;
-    context.lineWidth = 1;
-    context.stroke();
+    context.fillStyle = theme.memoryEdge;
+    for (let i = 0; i < levels.length; i += 3) {
+      context.fillRect(levels[i], levels[i + 2] - 0.5, levels[i + 1] - levels[i], 1);
+    }
   }
-  if (lane.limit !== null && row.memory > 4) paintLimit(painter, view, y(lane.limit), run);
+  if (lane.limit !== null && lane.limit <= run.memoryScale && row.memory > 4) paintLimit(painter, view, y(lane.limit), run);
   context.globalAlpha = 1;
   if (!lane.memory.isKnown || row.memory < 8) return;
   context.fillStyle = theme.memoryEdge;
