@@ -37,7 +37,10 @@ function handleOf(app) {
       return layer && app.layout.rows.map(({ lane }) =>
         Array.from(layer.of(lane.compute).index, (i) => lane.text(i)));
     },
-    search: (query) => app.search(query),
+    search: (query) => {
+      element("search").value = query;
+      return app.search(query);
+    },
     critical_path: (run = 0) => app.runs[run].criticalPath.map(({ node, from, to }) => ({
       op: node < 0 ? null : app.runs[run].graph.text(node),
       rank: node < 0 ? null : app.runs[run].graph.rank(node), from_ns: from, to_ns: to })),

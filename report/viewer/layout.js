@@ -10,12 +10,14 @@ const EDGE = 14;     // right of the last instant
 function layOut(runs, height, shown) {
   const lanes = runs.reduce((sum, run) => sum + run.lanes.length, 0);
   const heading = runs.length > 1 ? 34 : 0;
-  const free = (height - AXIS - 14 - heading * runs.length) / Math.max(lanes, 1);
-  const hasWires = shown.transfers && runs.some((run) => run.hasTransfers);
-  const hasMemory = shown.memory && runs.some((run) => run.hasMemory);
-  const parts = 1.17 + (hasWires ? 0.32 : 0) + (hasMemory ? 0.6 : 0);
-  const least = shown.compact ? 0.5 : 14;
-  const laneHeight = Math.max(least, Math.min(54, shown.compact ? free / parts : Math.floor(free / parts)));
+  const free = (height - AXIS - 16 - heading * runs.length) / Math.max(lanes, 1);
+  // Below this, lanes alone can be told apart.
+  const isThin = shown.compact && free < 12;
+  const hasWires = shown.transfers && !isThin && runs.some((run) => run.hasTransfers);
+  const hasMemory = shown.memory && !isThin && runs.some((run) => run.hasMemory);
+  const parts = (isThin ? 1 : 1.17) + (hasWires ? 0.32 : 0) + (hasMemory ? 0.6 : 0);
+  const fitting = Math.min(54, free / parts);
+  const laneHeight = shown.compact ? fitting : Math.max(14, Math.floor(fitting));
   const rows = [], headings = [];
   let y = 6;
   for (const run of runs) {
@@ -33,7 +35,8 @@ function layOut(runs, height, shown) {
       row.memoryY = under + (memory > 0 ? Math.min(2, memory / 4) : 0);
       row.bottom = memory > 0 ? row.memoryY + memory + Math.min(1, memory / 8) : under;
       rows.push(row);
-      y = row.bottom + (shown.compact ? laneHeight / 7 : Math.max(2, Math.round(laneHeight / 7)));
+      const gap = isThin ? 0 : laneHeight / 7;
+      y = row.bottom + (shown.compact ? gap : Math.max(2, Math.round(gap)));
     }
   }
   return { rows, headings, height: y + 8 };

@@ -33,7 +33,7 @@ class Minimap {
   place() {
     const { view, layout, height } = this.app;
     const left = this.whole.x(view.from), right = this.whole.x(view.to);
-    const inner = layout.height + AXIS;
+    const inner = Math.max(layout.height + AXIS - 2, 1);
     const top = Math.min(view.scroll / inner, 1), share = Math.min(height / inner, 1);
     this.frame.hidden = right - left >= (this.whole.x(this.app.end) - this.whole.x(this.app.begin)) *
       0.999 && share > 0.999;

@@ -37,6 +37,7 @@ function paintMemory(painter, row, view) {
 
 function paintLimit({ context, theme }, view, y, run) {
   context.setLineDash([4, 3]);
+  context.lineWidth = 1;
   context.strokeStyle = theme.limit;
   context.beginPath();
   context.moveTo(Math.max(view.x(run.begin), GUTTER), y);

@@ -36,7 +36,7 @@ def browser() -> str:
     return path
 
 
-def ask(page: Path, script: str, *flags: str, size=(1200, 800)):
+def ask(page: Path, script: str, *flags: str, size=(1200, 800), fragment=""):
     """What `script` (the body of an async function) returns inside the page, once it is ready."""
     text = page.read_text(encoding="utf-8")
     text = text.replace("<head>", "<head>" + CATCH, 1)
@@ -46,7 +46,7 @@ def ask(page: Path, script: str, *flags: str, size=(1200, 800)):
     command = [browser(), "--headless", "--no-sandbox", "--disable-gpu"]
     command += ["--virtual-time-budget=5000", f"--user-data-dir={page.parent / 'profile'}"]
     command += [f"--window-size={size[0]},{size[1]}"]
-    command += [*flags, "--dump-dom", asked.as_uri()]
+    command += [*flags, "--dump-dom", asked.as_uri() + fragment]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     found = re.search(r'<pre id="answer">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, f"the page gave no answer\n{done.stderr[-2000:]}"

@@ -106,7 +106,8 @@ def test_hover_beyond_the_ranks_is_nothing(compiled):
 def test_lanes_are_painted_in_the_colours_of_the_kinds(compiled):
     counts = ask_timeline(
         compiled("1f1b"),
-        """const {palette} = JSON.parse(document.getElementById("data").textContent);
+        """const head = JSON.parse(document.getElementById("head").textContent);
+        const palette = Object.fromEntries(head.kinds);
         const {data} = lanes.getContext("2d").getImageData(0, 0, lanes.width, lanes.height);
         const counts = {};
         for (const token of ["F", "B", "W"]) {
@@ -134,7 +135,7 @@ def test_wheel_zooms_at_the_cursor(compiled):
     assert after["to_ns"] - after["from_ns"] < 0.7 * (before["to_ns"] - before["from_ns"])
 
     def under_cursor(view):
-        return view["from_ns"] + (640 - 92) / (1200 - 92 - 12) * (view["to_ns"] - view["from_ns"])
+        return view["from_ns"] + (640 - 104) / (1200 - 104 - 14) * (view["to_ns"] - view["from_ns"])
 
     # A scroll bar may take some of the width.
     assert abs(under_cursor(after) - under_cursor(before)) < 0.02 * before["to_ns"]
@@ -179,7 +180,7 @@ def test_drag_moves_in_time(compiled):
 def test_pointer_over_an_op_shows_its_card(compiled):
     card = ask_timeline(
         compiled("1f1b"),
-        """lanes.dispatchEvent(new PointerEvent("pointermove", at(96, 40)));
+        """lanes.dispatchEvent(new PointerEvent("pointermove", at(110, 40)));
         const shown = document.getElementById("card").innerText;
         lanes.dispatchEvent(new PointerEvent("pointerleave", at(0, 0)));
         return [shown, document.getElementById("card").hidden];""",
