@@ -49,14 +49,14 @@ function meanDurations(run) {
 // [{label, group, values: [per run, or null], show, isCost}]: all that two runs are compared by.
 function comparedFigures(runs) {
   const rows = figuresOf(runs).map((figure) => ({
-    ...figure, group: "Figures",
+    ...figure, group: "Run",
     values: runs.map((run) => (hasFigure(figure, run) ? figureOf(figure, run) : null)),
   }));
   const add = (group, label, key, values) => values.some((value) => value > 0) &&
     rows.push({ group, label, key, values, show: readableTime, isCost: true });
   if (runs.every(({ graph }) => graph.isKnown)) {
     for (const [reason, label] of Object.entries(REASONS)) {
-      add("Idle time of all ranks, by what they wait for", label, `idle.${reason}`,
+      add("Idle time of all ranks, by reason", label, `idle.${reason}`,
         runs.map((run) => run.idleReasons.total[reason]));
     }
     const paths = runs.map((run) => pathTimes(run.graph, run.criticalPath));

@@ -23,7 +23,7 @@ const figureCards = (run) => figuresOf([run]).filter(({ isDetail }) => !isDetail
 
 const isBest = ({ isCost }, value, values) =>
   isCost && value !== null && values.every((other) => other === null || value <= other) &&
-  values.some((other) => other !== value);
+  values.some((other) => other !== null && other !== value);
 
 // One line a run, with the difference to the first.
 function figureTable(runs) {
@@ -51,7 +51,7 @@ function idleLine(run) {
   const all = Object.values(total).reduce((sum, time) => sum + time, 0);
   const parts = Object.entries(REASONS).filter(([reason]) => total[reason] > 0.0005 * all).map(
     ([reason, label]) => `${((100 * total[reason]) / all).toFixed(0)} % ${label}`);
-  return all > 0 ? `idle time: ${parts.join(", ")}` : "no idle time";
+  return all > 0 ? `idle: ${parts.join(", ")}` : "no idle time";
 }
 
 // All figures, run beside run.

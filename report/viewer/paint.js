@@ -178,11 +178,15 @@ class Painter {
       return;
     }
     const half = strip.height / 2;
+    const names = [0, 1].map((k) => labelsOf(lane, first + k));
+    const size = Math.min(12, half - 2);
+    const fits = (text) => textWidth(text) * size <= drawn - 3;
+    const level = names[0].findIndex((_, i) => names.every((each) => fits(each[i])));
     for (const k of [0, 1]) {
       const y = strip.y + k * half;
       const rgb = lane.colours.ofTemplate[lane.template[first + k]];
       this.fill(rgb, left, y, drawn, half - (k === 0 && half > 4 ? 0.5 : 0), 0);
-      this.label(lane, first + k, left, drawn, y, half);
+      if (level >= 0) this.label(lane, first + k, left, drawn, y, half, names[k].slice(level));
     }
   }
 
@@ -199,14 +203,13 @@ class Painter {
   }
 
   // The op as far as there is room: all of it, kind and microbatch, one above the other, the letter.
-  label(lane, k, x, width, y, height) {
+  label(lane, k, x, width, y, height, names = labelsOf(lane, k)) {
     if (width < 9 || height < 9 || this.isFading) return;
     const left = Math.max(x, GUTTER), right = Math.min(x + width, this.width - EDGE + 6);
     const room = right - left - 2, middle = (left + right) / 2 - 0.5;
     const rgb = lane.colours.ofTemplate[lane.template[k]];
     this.context.fillStyle = isLight(rgb) ? this.theme.onLight : this.theme.onDark;
     this.context.textAlign = "center";
-    const names = labelsOf(lane, k);
     const size = Math.min(12, height - 2);
     const text = names.find((each) => textWidth(each) * size <= room);
     const isLetter = text === undefined || text === names[names.length - 1];

@@ -1,11 +1,11 @@
 // Why a rank stands still.
 
 const REASONS = {
-  start: "before its first op",
-  op: "for an op elsewhere",
-  transfer: "for a transfer",
-  other: "for nothing the program names",
-  end: "after its last op",
+  start: "before the first op",
+  op: "waiting for an op",
+  transfer: "waiting for a transfer",
+  other: "for no reason the program names",
+  end: "after the last op",
 };
 
 // The idle stretch of a lane at `time`, or null: {from, to, next}, next being the place in
@@ -79,7 +79,7 @@ function reasonText(lane, stretch) {
   if (!graph.isKnown) return "the file does not say what it waits for";
   const op = graph.node(lane, lane.compute.index[stretch.next]);
   const cause = awaited(graph, op);
-  if (!cause) return stretch.next === 0 ? "before its first op" : "nothing the program names";
+  if (!cause) return stretch.next === 0 ? "before the first op" : "for no reason the program names";
   const { need, sent, arrived } = cause;
   const producer = need.op < 0 ? "a message" : graph.text(need.op);
   if (need.send < 0) return `waits for ${producer} of this rank, until ${readableTime(arrived)}`;
