@@ -68,17 +68,20 @@ function idleFacts(lane, time) {
     reason: reasonText(lane, stretch), times_ns: split(run.graph, lane, stretch) };
 }
 
-// The same op in another run, or null: {begin, end}, both from that run's first op.
+// The same op in another run, or null: {begin, end}, both from that run's first op. Of a fused pair,
+// its forward is looked for.
 function sameOp(run, lane, instruction) {
   run.opPlaces ??= placesOfOps(run);
-  const place = run.opPlaces.get(lane.text(instruction));
+  const place = run.opPlaces.get(lane.ops(instruction)[0]?.text);
   return place ? { begin: place[0].begin[place[1]], end: place[0].end[place[1]] } : null;
 }
 
 function placesOfOps(run) {
   const places = new Map();
   for (const lane of run.lanes) {
-    for (const i of lane.compute.index) places.set(lane.text(i), [lane, i]);
+    for (const i of lane.compute.index) {
+      for (const op of lane.ops(i)) places.set(op.text, [lane, i]);
+    }
   }
   return places;
 }

@@ -60,8 +60,9 @@ function comparedFigures(runs) {
         runs.map((run) => run.idleReasons.total[reason]));
     }
     const paths = runs.map((run) => pathTimes(run.graph, run.criticalPath));
-    for (const part of ["compute", "transfer", "other"]) {
-      add("Critical path", part, `path.${part}`, paths.map((times) => times[part]));
+    for (const [part, label] of [["compute", "compute"], ["transfer", "transfers"],
+      ["other", "queues and launches"]]) {
+      add("Critical path", label, `path.${part}`, paths.map((times) => times[part]));
     }
   }
   const means = runs.map(meanDurations);

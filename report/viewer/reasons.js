@@ -25,7 +25,8 @@ function awaited(graph, op) {
   let found = null;
   for (const need of graph.needs(op)) {
     const arrived = graph.end[need.receive < 0 ? need.op : need.receive];
-    const sent = need.send < 0 ? arrived : Math.min(graph.begin[need.send], arrived);
+    const made = need.op < 0 ? graph.begin[need.send] : graph.end[need.op];
+    const sent = need.send < 0 ? arrived : Math.min(made, arrived);
     if (found === null || arrived > found.arrived) found = { need, sent, arrived };
   }
   return found;

@@ -266,7 +266,7 @@ class Timeline {
     element("note").textContent = path.length === 0 ? "dependencies are not known" :
       `critical path: ${count(path.length, "step")}, compute ${readableTime(times.compute)}, ` +
       `transfers ${readableTime(times.transfer)}` +
-      (times.other > 0 ? `, other ${readableTime(times.other)}` : "");
+      (times.other > 0 ? `, queues ${readableTime(times.other)}` : "");
   }
   // Highlights what a query finds; returns how many compute ops that are.
   search(query) {
