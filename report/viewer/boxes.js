@@ -35,12 +35,6 @@ class Boxes {
     }
     return -1;
   }
-  // The first box after `low` that begins at or after `time`, near ones first.
-  beginning(time, low) {
-    let step = 1;
-    while (low + step < this.count && this.begin[low + step] < time) step *= 2;
-    return lowerBound(this.begin, time, low, Math.min(low + step + 1, this.count));
-  }
   // The place of an instruction among these boxes, or -1.
   place(instruction) {
     const begin = this.lane.begin[instruction];
@@ -61,41 +55,47 @@ class Boxes {
 
   // The mean colour of boxes i..j-1, weighted by their time, which is left in this.covered.
   mean(i, j, half) {
-    this.sums ??= [];
-    const sums = (this.sums[half] ??= this.blockSums(half));
+    this.tints ??= [];
+    const { sums, colours } = (this.tints[half] ??= this.tint(half));
     const sum = this.sum ??= new Float64Array(4);
     sum.fill(0);
     const first = Math.ceil(i / BLOCK), last = Math.floor(j / BLOCK);
     if (first >= last) {
-      this.add(sum, i, j, half);
+      this.add(sum, colours, i, j);
     } else {
-      this.add(sum, i, first * BLOCK, half);
-      for (let part = 0; part < 4; ++part) sum[part] += sums[4 * last + part] - sums[4 * first + part];
-      this.add(sum, last * BLOCK, j, half);
+      this.add(sum, colours, i, first * BLOCK);
+      for (let part = 0; part < 4; ++part) {
+        sum[part] += sums[4 * last + part] - sums[4 * first + part];
+      }
+      this.add(sum, colours, last * BLOCK, j);
     }
     const time = this.covered = sum[0];
-    if (time <= 0) return this.colour(i, half);
+    if (time <= 0) return colours[i];
     return (Math.round(sum[1] / time) << 16) | (Math.round(sum[2] / time) << 8) |
       Math.round(sum[3] / time);
   }
-  add(sum, from, to, half) {
+  add(sum, colours, from, to) {
+    const { begin, end } = this;
     for (let i = from; i < to; ++i) {
-      const time = this.end[i] - this.begin[i], rgb = this.lane.colour(this.index[i], half);
+      const time = end[i] - begin[i], rgb = colours[i];
       sum[0] += time;
       sum[1] += time * (rgb >> 16);
       sum[2] += time * ((rgb >> 8) & 255);
       sum[3] += time * (rgb & 255);
     }
   }
-  // [4 * block]: time and colours of all boxes before the block.
-  blockSums(half) {
+  // Of a half: the colour of every box, and time and colours summed over all before each block
+  // [4 * block].
+  tint(half) {
+    const colours = new Int32Array(this.count);
+    for (let i = 0; i < this.count; ++i) colours[i] = this.colour(i, half);
     const blocks = Math.floor(this.count / BLOCK) + 1;
     const sums = new Float64Array(4 * blocks), sum = new Float64Array(4);
     for (let block = 0; block < blocks; ++block) {
       sums.set(sum, 4 * block);
-      this.add(sum, block * BLOCK, Math.min((block + 1) * BLOCK, this.count), half);
+      this.add(sum, colours, block * BLOCK, Math.min((block + 1) * BLOCK, this.count));
     }
-    return sums;
+    return { colours, sums };
   }
 }
 
@@ -129,7 +129,8 @@ function sweep(boxes, view, least, { box, dash, block }) {
       continue;
     }
     const pixel = Math.floor(x);
-    let next = Math.max(boxes.beginning(from + (pixel + 1 - GUTTER) / scale, i), i + 1);
+    const edge = from + (pixel + 1 - GUTTER) / scale;
+    let next = Math.max(lowerBoundNear(begin, edge, i), i + 1);
     if (next > i + 1 && (end[next - 1] - begin[next - 1]) * scale >= 1) --next;
     block(pixel, i, next);
     i = next;

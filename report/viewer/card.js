@@ -58,8 +58,9 @@ function waitRows({ waits_for: waits }, origin) {
   return (waits ?? []).slice(0, 4).map((wait, i) => {
     const where = wait.is_order ? "before it here" : `rank ${wait.rank}`;
     const by = wait.by ? `, by ${escaped(wait.by)}` : "";
-    return [i === 0 ? "waits for" : "&nbsp;", `${escaped(wait.op)} <span class="quiet">${where}${by}, ` +
-      `${readableTime(wait.arrived_ns - origin)}</span>`];
+    const when = readableTime(wait.arrived_ns - origin);
+    return [i === 0 ? "waits for" : "&nbsp;",
+      `${escaped(wait.op)} <span class="quiet">${where}${by}, ${when}</span>`];
   });
 }
 

@@ -47,7 +47,7 @@ class Curve {
     let i = lowerBound(this.at, begin);
     while (i < this.at.length && this.at[i] < end) {
       const time = this.at[i];
-      const next = Math.max(lowerBound(this.at, time + step, i), i + 1);
+      const next = Math.max(lowerBoundNear(this.at, time + step, i), i + 1);
       const most = this.mostOf(i, next), last = this.held[next - 1];
       if (most !== bytes) {
         if (time > from) level(from, time, bytes);

@@ -68,8 +68,8 @@ function idleFacts(lane, time) {
     reason: reasonText(lane, stretch), times_ns: split(run.graph, lane, stretch) };
 }
 
-// The same op in another run, or null: {begin, end}, both from that run's first op. Of a fused pair,
-// its forward is looked for.
+// The same op in another run, or null: {begin, end}, both from that run's first op. Of a fused
+// pair, its forward is looked for.
 function sameOp(run, lane, instruction) {
   run.opPlaces ??= placesOfOps(run);
   const place = run.opPlaces.get(lane.ops(instruction)[0]?.text);

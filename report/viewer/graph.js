@@ -1,5 +1,6 @@
 // What waits for what in a run. A node is an instruction: `base` of its lane plus its index there.
-// Each waits for the one before it on its stream, for events of its rank, and a receive for its send.
+// Each waits for the one before it on its stream and for events of its rank, a receive for its
+// send.
 
 class Graph {
   constructor(run) {
@@ -117,8 +118,8 @@ class Graph {
 
   // ---- Compute ops alone ----
 
-  // The ops whose results an op needs from elsewhere: [{op, send, receive}]; send and receive are -1
-  // for an event of its own rank. Receives issued on the op's own stream count as well.
+  // The ops whose results an op needs from elsewhere: [{op, send, receive}]; send and receive are
+  // -1 for an event of its own rank. Receives issued on the op's own stream count as well.
   needs(node) {
     const found = [];
     const before = this.previous[node];
@@ -129,7 +130,9 @@ class Graph {
       for (const send of sends) {
         found.push({ op: this.producer(send), send, receive: wait });
       }
-      if (sends.length === 0 && this.isCompute(wait)) found.push({ op: wait, send: -1, receive: -1 });
+      if (sends.length === 0 && this.isCompute(wait)) {
+        found.push({ op: wait, send: -1, receive: -1 });
+      }
     }
     return found;
   }

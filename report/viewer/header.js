@@ -104,7 +104,8 @@ function fillLegend(runs, palette, hidden) {
   const keys = Object.keys(KINDS).filter((token) => tokens.has(token)).map(
     (token) => `<button class="key" data-kind="${token}" aria-pressed="${!hidden.has(token)}" ` +
       `title="Show or hide ${KINDS[token]}"><span class="swatch" style="background:${
-        palette[token] ?? palette[""]}"></span><span>${letter(token)}${KINDS[token]}</span></button>`);
+        palette[token] ?? palette[""]}"></span><span>${letter(token)}${KINDS[token]}</span>` +
+      "</button>");
   const key = (style, label, kind = "") =>
     `<span class="key"><span class="swatch ${kind}" style="${style}"></span>${label}</span>`;
   if (lanes.some((lane) => lane.hasPairs)) {
@@ -112,12 +113,14 @@ function fillLegend(runs, palette, hidden) {
   }
   keys.push(key("background:var(--idle)", "idle"));
   if (lanes.some((lane) => lane.colours.hasDirections)) {
-    keys.push('<span class="key">\u2193 first direction, \u2191 second direction (lighter)</span>');
+    const both = "\u2193 first direction, \u2191 second direction (lighter)";
+    keys.push(`<span class="key">${both}</span>`);
   } else if (lanes.some((lane) => lane.colours.hasChunks)) {
     keys.push('<span class="key">lighter: later chunk</span>');
   }
   if (runs.some((run) => run.hasMemory)) keys.push(key("background:var(--memory-edge)", "memory"));
-  const limits = runs.filter((run) => run.hasMemory && run.lanes.some(({ limit }) => limit !== null));
+  const limits = runs.filter(
+    (run) => run.hasMemory && run.lanes.some(({ limit }) => limit !== null));
   if (limits.some((run) => run.showsLimit)) keys.push(key("", "memory limit", "dashed"));
   else if (limits.length > 0) keys.push('<span class="key">memory limit far above</span>');
   element("legend").innerHTML = keys.join("");

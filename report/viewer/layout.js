@@ -5,8 +5,8 @@ const AXIS = 26;     // time, top
 const EDGE = 14;     // right of the last instant
 
 // The rows of all runs under one another, as tall as the window allows; `shown` says whether memory
-// and transfers are wanted, and whether all ranks must fit (compact). A row is {run, lane, y, bottom,
-// laneHeight, strips, memoryY, memory}, a strip {boxes, y, height, part, alpha}.
+// and transfers are wanted, and whether all ranks must fit (compact). A row is {run, lane, y,
+// bottom, laneHeight, strips, memoryY, memory}, a strip {boxes, y, height, part, alpha}.
 function layOut(runs, height, shown) {
   const lanes = runs.reduce((sum, run) => sum + run.lanes.length, 0);
   const heading = runs.length > 1 ? 34 : 0;

@@ -35,8 +35,8 @@ class Minimap {
     const left = this.whole.x(view.from), right = this.whole.x(view.to);
     const inner = Math.max(layout.height + AXIS - 2, 1);
     const top = Math.min(view.scroll / inner, 1), share = Math.min(height / inner, 1);
-    this.frame.hidden = right - left >= (this.whole.x(this.app.end) - this.whole.x(this.app.begin)) *
-      0.999 && share > 0.999;
+    const all = this.whole.x(this.app.end) - this.whole.x(this.app.begin);
+    this.frame.hidden = right - left >= all * 0.999 && share > 0.999;
     this.frame.style.left = `${left}px`;
     this.frame.style.width = `${Math.max(right - left, 4)}px`;
     this.frame.style.top = `${2 + top * (this.height + 4)}px`;

@@ -146,8 +146,8 @@ class Run {
     this.hasTransfers = this.lanes.some((lane) => lane.hasTransfers);
     this.memoryScale = this.scaleMemory();
   }
-  // The full height of every memory strip, so that ranks compare. A limit far above all curves would
-  // flatten them, so it is left out.
+  // The full height of every memory strip, so that ranks compare. A limit far above all curves
+  // would flatten them, so it is left out.
   scaleMemory() {
     const peak = this.lanes.reduce((most, { memory }) => Math.max(most, memory.peakBytes), 1);
     const limits = this.lanes.map(({ limit }) => limit ?? 0);

@@ -12,8 +12,8 @@ class Painter {
     this.scratchesUsed = 0;
   }
 
-  // Everything in `height` pixels from view.scroll down. `marks`: {layer, filter, selected, hovered,
-  // arrows}, each or none: layer fades what it does not keep, filter hides it.
+  // Everything in `height` pixels from view.scroll down. `marks`: {layer, filter, selected,
+  // hovered, arrows}, each or none: layer fades what it does not keep, filter hides it.
   frame(layout, view, height, marks) {
     const { context, theme } = this;
     this.marks = marks;
@@ -148,19 +148,22 @@ class Painter {
     context.globalAlpha = alpha * strip.alpha;
     // Fused pairs are two lines of pixels.
     const lines = new PixelLines(view.width, boxes.lane.hasPairs ? 2 : 1);
-    const each = (draw) => {
-      for (let half = 0; half < lines.count; ++half) draw(half);
-    };
+    const { scale } = view;
     sweep(boxes, view, strip.part === "wire" ? 1 : NARROW, {
       box: (i, x, width) => this.box(strip, boxes, i, x, width),
-      dash: (i, x, width) => each((half) => lines.fill(half, x, x + width, boxes.colour(i, half))),
-      block: (pixel, i, j) => each((half) => {
-        const rgb = boxes.mean(i, j, half);
-        const share = thinnest > 0 ? 1 : boxes.covered * view.scale;
-        for (let more = 0; more < Math.max(1, thinnest); ++more) {
-          lines.set(half, pixel + more, rgb, Math.min(Math.max(share, 0.3), 1));
+      dash: (i, x, width) => {
+        for (let half = 0; half < lines.count; ++half) {
+          lines.fill(half, x, x + width, boxes.colour(i, half));
         }
-      }),
+      },
+      block: (pixel, i, j) => {
+        for (let half = 0; half < lines.count; ++half) {
+          const rgb = boxes.mean(i, j, half);
+          const share = thinnest > 0 ? 1 : Math.min(Math.max(boxes.covered * scale, 0.3), 1);
+          lines.set(half, pixel, rgb, share);
+          if (thinnest > 1) lines.set(half, pixel + 1, rgb, share);
+        }
+      },
     });
     lines.draw(this, strip.y, strip.height);
     context.globalAlpha = 1;
@@ -202,7 +205,7 @@ class Painter {
     context.fill();
   }
 
-  // The op as far as there is room: all of it, kind and microbatch, one above the other, the letter.
+  // The op as far as there is room: all of it, kind and microbatch, one over the other, the letter.
   label(lane, k, x, width, y, height, names = labelsOf(lane, k)) {
     if (width < 9 || height < 9 || this.isFading) return;
     const left = Math.max(x, GUTTER), right = Math.min(x + width, this.width - EDGE + 6);
@@ -227,13 +230,14 @@ class Painter {
     this.context.fillText(text, x, y);
   }
 
-  // A canvas's context not yet used in this frame: one that is drawn from and then changed would have
-  // to be copied.
+  // A canvas's context not yet used in this frame: one that is drawn from and then changed would
+  // have to be copied.
   scratch(width, height) {
     const at = this.scratchesUsed++;
     this.scratches[at] ??= document.createElement("canvas").getContext("2d");
     const { canvas } = this.scratches[at];
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const fits = canvas.width === width && canvas.height === height;
+    if (!fits) Object.assign(canvas, { width, height });
     return this.scratches[at];
   }
 
@@ -302,7 +306,8 @@ class PixelLines {
       return;
     }
     const scratch = painter.scratch(width, count);
-    scratch.putImageData(new ImageData(new Uint8ClampedArray(this.data.buffer), width, count), 0, 0);
+    const bytes = new Uint8ClampedArray(this.data.buffer);
+    scratch.putImageData(new ImageData(bytes, width, count), 0, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(scratch.canvas, 0, 0, width, count, 0, y, width, height);
   }

@@ -26,7 +26,8 @@ function paintMemory(painter, row, view) {
       context.fillRect(levels[i], levels[i + 2] - 0.5, levels[i + 1] - levels[i], 1);
     }
   }
-  if (lane.limit !== null && lane.limit <= run.memoryScale && row.memory > 4) paintLimit(painter, view, y(lane.limit), run);
+  const hasLimit = lane.limit !== null && lane.limit <= run.memoryScale;
+  if (hasLimit && row.memory > 4) paintLimit(painter, view, y(lane.limit), run);
   context.globalAlpha = 1;
   if (!lane.memory.isKnown || row.memory < 8) return;
   context.fillStyle = theme.memoryEdge;

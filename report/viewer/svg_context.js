@@ -67,7 +67,8 @@ class SvgContext {
       `${corner(-r, r)}h${short(-w)}${corner(-r, -r)}v${short(-h)}${corner(r, -r)}z`;
   }
   arc(x, y, r) {
-    this.path += `M${short(x - r)} ${short(y)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
+    const half = (dx) => `a${r} ${r} 0 1 0 ${dx} 0`;
+    this.path += `M${short(x - r)} ${short(y)}${half(2 * r)}${half(-2 * r)}z`;
   }
   fill() {
     this.parts.push(`<path d="${this.path}" ${this.paint("fill")}/>`);

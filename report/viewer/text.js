@@ -38,3 +38,10 @@ function lowerBound(sorted, value, low = 0, high = sorted.length) {
   }
   return low;
 }
+
+// The same from `low` on, for a place that is likely near.
+function lowerBoundNear(sorted, value, low) {
+  let step = 1;
+  while (low + step < sorted.length && sorted[low + step] < value) step *= 2;
+  return lowerBound(sorted, value, low, Math.min(low + step + 1, sorted.length));
+}

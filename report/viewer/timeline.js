@@ -202,7 +202,8 @@ class Timeline {
     if (mark) {
       const { lane, instruction } = mark, { run } = lane, { graph } = run;
       this.countSlack(run);
-      const microbatches = lane.ops(instruction).map((op) => op.microbatch).filter((m) => m !== null);
+      const microbatches = lane.ops(instruction).map(({ microbatch }) => microbatch)
+        .filter((microbatch) => microbatch !== null);
       if (microbatches.length > 0) this.trail = microbatchLayer(run, microbatches);
       const node = graph.node(lane, instruction);
       if (lane.isCompute(instruction)) this.arrows = { run, ...dependencyPairs(graph, node) };
@@ -216,11 +217,13 @@ class Timeline {
     if (!selected) {
       const row = layout.rows.find(({ y, bottom }) => bottom > view.scroll && y >= 0);
       const boxes = row?.lane.compute;
-      if (boxes?.count > 0) this.go(row.lane, boxes.index[Math.min(boxes.from(view.from), boxes.count - 1)]);
+      const first = boxes && Math.min(boxes.from(view.from), boxes.count - 1);
+      if (first >= 0) this.go(row.lane, boxes.index[first]);
       return;
     }
     const { lane, instruction } = selected;
-    const target = across === 0 ? lane : layout.rows[layout.rows.indexOf(selected.row) + across]?.lane;
+    const row = layout.rows[layout.rows.indexOf(selected.row) + across];
+    const target = across === 0 ? lane : row?.lane;
     if (!target || target.compute.count === 0) return;
     const at = lane.compute.place(instruction);
     const place = across === 0 ? at + along
@@ -311,7 +314,8 @@ class Timeline {
   writeLink() {
     const { link } = this;
     if (location.hash.slice(1) !== link) {
-      history.replaceState(null, "", link === "" ? location.pathname + location.search : `#${link}`);
+      const bare = location.pathname + location.search;
+      history.replaceState(null, "", link === "" ? bare : `#${link}`);
     }
   }
   // Shows what a link names.

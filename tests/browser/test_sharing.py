@@ -62,7 +62,8 @@ def test_broken_links_open_the_whole(compiled):
 def test_svg_is_well_formed_and_shows_all_ranks(compiled):
     for schedule, ranks in (("zb-h1", 4), ("1f1b", 64)):
         folder = compiled(schedule, ranks, 64 if ranks == 64 else 8)
-        text = ask(folder / "timeline.html", "counterflow.select(0, 5e6); return counterflow.svg();")
+        script = "counterflow.select(0, 5e6); return counterflow.svg();"
+        text = ask(folder / "timeline.html", script)
         root = ElementTree.fromstring(text)
         assert root.tag == SVG + "svg"
         texts = {each.text for each in root.iter(SVG + "text")}

@@ -3,10 +3,10 @@
 
 Usage: viewer_page.py COUNTERFLOW_BINARY [--ranks 16 --microbatches 31250] [--page FILE.html]
 
-Compiles 1F1B with about 2 * ranks * microbatches compute ops and their transfers, a microbatch's cost
-varying from one to the next so that nothing repeats, opens the page in headless Chromium and draws
-frames over the whole time, zoomed in by steps, and with a microbatch, a search and the critical path in
-focus. A frame is JavaScript and rasterising together: each ends with a pixel read back. CPU time is the
+Compiles 1F1B with about 2 * ranks * microbatches compute ops and their transfers, a microbatch's
+cost varying from one to the next so that nothing repeats, opens the page in headless Chromium and
+draws frames over the whole time, zoomed in by steps, and with a microbatch or a search in focus. A
+frame is JavaScript and rasterising together: each ends with a pixel read back. CPU time is the
 renderer's, so that it means something on a busy machine too. Without --page the page is made first.
 """
 
@@ -26,7 +26,10 @@ import threading
 
 CONFIG = """\
 units: {{time: us}}
-pipeline: {{ranks: {ranks}, microbatches: {{count: {microbatches}, scale: {scale}}}, schedule: 1f1b}}
+pipeline:
+  ranks: {ranks}
+  microbatches: {{count: {microbatches}, scale: {scale}}}
+  schedule: 1f1b
 stages: {{forward: 10, backward_input: 10, backward_weight: 10, activation: 1MiB}}
 links: {{latency: 0.7, bandwidth: 50GB/s, message: 50KiB}}
 """
