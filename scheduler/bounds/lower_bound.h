@@ -1,16 +1,38 @@
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
+#include "scheduler/ir/units.h"
 #include "scheduler/problem/problem.h"
 
 namespace counterflow {
 
-// A makespan that no order on this placement can beat, whatever it does with memory and however it
-// fuses pairs: for each rank the way in before its first op, its load, and the way out after its
-// last one; and the way of one microbatch through everything. Where split_backward is `full` the
-// backward is one op, else it may be split. O(ranks + stages * microbatches + pairs on a rank).
-//
-// Source: the closed bounds of the zero-bubble literature, extended to stage graphs, several stages
-// a rank and pair costs. Why it holds is said in the implementation.
-[[nodiscard]] Time lower_bound(const Problem& problem);
+// How much a bound may cost.
+enum class BoundEffort : std::uint8_t {
+  quick,  // closed forms; area and Jackson's bound up to a size that takes milliseconds
+  full,   // area and Jackson's bound whatever the size (a second for a million ops), and windows
+          // where the problem is small (up to a second)
+};
+inline constexpr std::size_t kQuickAreaOps = 400'000;
+inline constexpr std::size_t kQuickJacksonOps = 20'000;
+inline constexpr std::size_t kWindowOps = 1'600;
+
+// A makespan that no order on this placement within these limits can beat, and which argument gave
+// it: "closed", "area", "jackson" or "windows".
+struct LowerBound {
+  Time value{0};
+  std::string_view argument;
+};
+
+// The largest of the bounds that hold for the problem: all of them, but where fusing a pair saves
+// time only the closed forms. Where split_backward is `full` the backward is one op, else it may be
+// split. 0ns for a problem without work.
+[[nodiscard]] LowerBound best_lower_bound(const Problem& problem,
+                                          BoundEffort effort = BoundEffort::quick);
+[[nodiscard]] inline Time lower_bound(const Problem& problem,
+                                      BoundEffort effort = BoundEffort::quick) {
+  return best_lower_bound(problem, effort).value;
+}
 
 }  // namespace counterflow

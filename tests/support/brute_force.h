@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,13 +12,15 @@
 namespace counterflow::testing {
 
 // Tries all orders: branches over the op that begins next, in order of time, with its own count of
-// time. Fuses pairs wherever a pair cost is given.
+// time. Fuses pairs wherever a pair cost is given. Keeps to the memory limits, by its own count.
 class BruteForce {
  public:
   explicit BruteForce(const Problem& problem)
       : problem_(problem),
         clocks_(static_cast<std::size_t>(problem.ranks()), 0),
-        work_left_(clocks_.size(), 0) {
+        work_left_(clocks_.size(), 0),
+        bytes_(clocks_.size(), 0),
+        activations_(clocks_.size(), 0) {
     const auto cells =
         static_cast<std::size_t>(problem.stages()) * static_cast<std::size_t>(problem.microbatches);
     for (auto* table : {&forward_, &gradient_, &weight_}) table->assign(cells, kNotYet);
@@ -122,6 +125,39 @@ class BruteForce {
     return op.kind == OpKind::backward ? 2 : 1;
   }
 
+  // Takes what the slot takes when it begins and gives back what it gives when it ends; false if
+  // that is more than the rank may hold.
+  bool hold(const Op& op, const std::optional<Op>& fused, std::size_t rank) {
+    const MemoryLimits& limits = problem_.limits;
+    const auto each = [&](auto count) {
+      count(op);
+      if (fused) count(*fused);
+    };
+    each([&](const Op& one) {
+      bytes_[rank] += problem_.allocated(one).value;
+      activations_[rank] += one.kind == OpKind::forward ? 1 : 0;
+    });
+    const std::int64_t fixed = limits.static_memory.empty() ? 0 : limits.static_memory[rank].value;
+    if (!limits.bytes.empty() && bytes_[rank] + fixed > limits.bytes[rank].value) return false;
+    if (!limits.activations.empty() && activations_[rank] > limits.activations[rank]) return false;
+    each([&](const Op& one) {
+      bytes_[rank] -= problem_.freed(one).value;
+      activations_[rank] -= ends_activation(one) ? 1 : 0;
+    });
+    return true;
+  }
+  // Is this the last op that needs the activation?
+  [[nodiscard]] bool ends_activation(const Op& op) const {
+    switch (op.kind) {
+      case OpKind::forward:
+        return !problem_.needs_backward_input(op.stage);
+      case OpKind::backward_input:
+        return !problem_.needs_backward_weight(op.stage);
+      default:
+        return true;
+    }
+  }
+
   // Does an order that goes on with this op (fused with another) stay below the limit?
   bool run(const Op& op, const std::optional<Op>& fused, std::int64_t begin) {
     const std::int64_t end = begin + problem_.duration({op, fused.value_or(Op{})}).count();
@@ -130,6 +166,11 @@ class BruteForce {
     // A rank that fuses may need less than the sum of what is left.
     const std::int64_t still = problem_.costs.pairs().empty() ? work_left_[rank] - work : 0;
     if (end + still >= limit_) return false;
+    const std::pair held{bytes_[rank], activations_[rank]};
+    if (!hold(op, fused, rank)) {
+      std::tie(bytes_[rank], activations_[rank]) = held;
+      return false;
+    }
     const std::int64_t before = std::exchange(clocks_[rank], end);
     work_left_[rank] -= work;
     int parts = mark(op, end);
@@ -141,6 +182,7 @@ class BruteForce {
     if (fused) mark(*fused, kNotYet);
     work_left_[rank] += work;
     clocks_[rank] = before;
+    std::tie(bytes_[rank], activations_[rank]) = held;
     return found;
   }
 
@@ -168,8 +210,10 @@ class BruteForce {
   }
 
   const Problem& problem_;
-  std::vector<std::int64_t> clocks_;                       // [rank]
-  std::vector<std::int64_t> work_left_;                    // [rank] nothing fused
+  std::vector<std::int64_t> clocks_;     // [rank]
+  std::vector<std::int64_t> work_left_;  // [rank] nothing fused
+  std::vector<std::int64_t> bytes_;      // [rank] held, likewise below
+  std::vector<std::int64_t> activations_;
   std::vector<std::int64_t> forward_, gradient_, weight_;  // [stage][microbatch] end
   int left_ = 0;                                           // parts not done: F, I, W
   std::int64_t limit_ = 0;

@@ -9,142 +9,28 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/bounds/closed.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
+#include "tests/support/tiny_problems.h"
 
 namespace counterflow {
 namespace {
 
 using testing::BruteForce;
+using testing::describe;
 using testing::draw;
 using testing::set_pair_cost;
+using testing::TinyProblems;
 using testing::uniform_problem;
 
-std::string describe(const Problem& problem) {
-  std::string text = "p=" + std::to_string(problem.ranks()) +
-                     " m=" + std::to_string(problem.microbatches) + " placement " +
-                     std::string(name(problem.placement.kind())) + " split " +
-                     std::to_string(static_cast<int>(problem.split_backward)) +
-                     (problem.forward_only ? " forward-only" : "");
-  for (Stage s = 0; s < problem.stages(); ++s) {
-    const auto& cost = problem.costs.stages()[static_cast<std::size_t>(s)];
-    text += "\n  stage " + std::to_string(s) + " rank " +
-            std::to_string(problem.placement.rank_of(s)) + ": F " +
-            std::to_string(cost.forward.count()) + " I " +
-            std::to_string(cost.backward_input.count()) + " W " +
-            std::to_string(cost.backward_weight.count()) +
-            (problem.frozen[static_cast<std::size_t>(s)] != 0 ? " frozen" : "") + " pairs";
-    for (Stage t = 0; t < problem.stages(); ++t) {
-      text += " " + std::to_string(problem.costs.pairs().find(s, t).count());
-    }
-  }
-  text += "\n  factors";
-  for (const double factor : problem.costs.factors().forward) text += " " + std::to_string(factor);
-  return text;
-}
-
 void expect_bound_holds(const Problem& problem) {
-  const Time bound = lower_bound(problem);
+  const Time bound = lower_bound(problem, BoundEffort::full);
   EXPECT_FALSE(BruteForce(problem).beats(bound)) << bound.count() << " " << describe(problem);
 }
 
 // ---- Against every order of tiny problems -------------------------------------------------------
-
-// What a random tiny problem may have beyond uneven costs and latency.
-struct Features {
-  bool pairs = false;
-  bool factors = false;
-  bool frozen = false;
-  bool skip_links = false;
-};
-
-class TinyProblems {
- public:
-  explicit TinyProblems(std::uint64_t seed) : random_(seed) {}
-
-  Problem next(const Features& features) {
-    Problem problem;
-    problem.placement = placement();
-    const int stages = problem.placement.stages();
-    // Few enough ops to try every order.
-    const int most = features.pairs ? 4 : 6;
-    problem.microbatches = static_cast<int>(draw(random_, 1, std::max(1, most / stages)));
-    problem.graph = features.skip_links && stages == 3 ? StageGraph(3, {{0, 1}, {0, 2}, {1, 2}})
-                                                       : StageGraph::chain(stages);
-    problem.split_backward = static_cast<SplitBackward>(draw(random_, 0, 2));
-    problem.forward_only = draw(random_, 0, 9) == 0;
-    const auto count = static_cast<std::size_t>(stages);
-    problem.frozen.assign(count, 0);
-    if (features.frozen) {
-      for (auto& frozen : problem.frozen) frozen = draw(random_, 0, 2) == 0 ? 1 : 0;
-    }
-    problem.memory.resize(count);
-    problem.message.resize(count);
-    problem.costs = Costs(stage_costs(count), factors(problem.microbatches, features.factors),
-                          pairs(stages, features.pairs));
-    problem.links = links(problem.ranks());
-    return problem;
-  }
-
- private:
-  Placement placement() {
-    switch (draw(random_, 0, 6)) {
-      case 0:
-        return {PlacementKind::loop, 1, 1};
-      case 1:
-        return {PlacementKind::loop, 2, 2};
-      case 2:
-        return {PlacementKind::v, 2, 2};
-      case 3:
-        return {PlacementKind::bidirectional, 2, 1};
-      case 4:
-        return {2, {0, 1, 0}};
-      case 5:
-        return {PlacementKind::loop, 3, 1};
-      default:
-        return {PlacementKind::loop, 2, 1};
-    }
-  }
-  std::vector<StageCost> stage_costs(std::size_t count) {
-    std::vector<StageCost> costs;
-    for (std::size_t i = 0; i < count; ++i) {
-      costs.push_back(
-          {Time(draw(random_, 0, 9)), Time(draw(random_, 0, 9)), Time(draw(random_, 0, 9))});
-    }
-    return costs;
-  }
-  MicrobatchFactors factors(int microbatches, bool some) {
-    MicrobatchFactors result;
-    if (!some) return result;
-    for (auto* kind : {&result.forward, &result.backward_input, &result.backward_weight}) {
-      for (int mb = 0; mb < microbatches; ++mb) {
-        kind->push_back(static_cast<double>(draw(random_, 1, 8)) / 4);
-      }
-    }
-    return result;
-  }
-  PairCosts pairs(int stages, bool some) {
-    PairCosts result;
-    if (!some) return result;
-    if (draw(random_, 0, 1) == 0) result.set_default(Time(draw(random_, 0, 25)));
-    for (auto count = draw(random_, 0, 3); count > 0; --count) {
-      result.set(static_cast<Stage>(draw(random_, 0, stages - 1)),
-                 static_cast<Stage>(draw(random_, 0, stages - 1)), Time(draw(random_, 0, 25)));
-    }
-    return result;
-  }
-  Links links(int ranks) {
-    if (draw(random_, 0, 1) == 0) return Links(Time(draw(random_, 0, 4)));
-    std::vector<Time> table;
-    for (int from = 0; from < ranks; ++from) {
-      for (int to = 0; to < ranks; ++to) table.emplace_back(from == to ? 0 : draw(random_, 0, 6));
-    }
-    return {ranks, std::move(table), 0};
-  }
-
-  std::mt19937_64 random_;
-};
 
 TEST(LowerBound, HoldsForEveryOrderOfTinyProblems) {
   TinyProblems problems(1);
@@ -152,10 +38,49 @@ TEST(LowerBound, HoldsForEveryOrderOfTinyProblems) {
   for (int round = 0; round < 300; ++round) {
     const Problem problem = problems.next({});
     expect_bound_holds(problem);
-    tight += BruteForce(problem).beats(lower_bound(problem) + Time{1}) ? 1 : 0;
+    const Time bound = lower_bound(problem, BoundEffort::full);
+    tight += BruteForce(problem).beats(bound + Time{1}) ? 1 : 0;
   }
   // Not by being useless.
-  EXPECT_GT(tight, 100);
+  EXPECT_GT(tight, 200);
+}
+
+TEST(LowerBound, HoldsWithinMemoryLimits) {
+  TinyProblems problems(8);
+  int tight = 0;
+  int possible = 0;
+  for (int round = 0; round < 600; ++round) {
+    const Problem problem =
+        problems.next({.frozen = round % 4 == 0, .skip_links = round % 3 == 0, .memory = true});
+    expect_bound_holds(problem);
+    if (!BruteForce(problem).beats(Time{1000})) continue;
+    ++possible;
+    const Time bound = lower_bound(problem, BoundEffort::full);
+    tight += BruteForce(problem).beats(bound + Time{1}) ? 1 : 0;
+  }
+  EXPECT_GT(possible, 300);
+  EXPECT_GT(tight * 10, possible * 8);
+}
+
+TEST(LowerBound, HoldsWithinMemoryLimitsWithFactorsAndPairs) {
+  TinyProblems problems(9);
+  for (int round = 0; round < 300; ++round) {
+    expect_bound_holds(
+        problems.next({.pairs = round % 2 == 0, .factors = round % 3 != 0, .memory = true}));
+  }
+}
+
+// More memory allows every order that less did.
+TEST(LowerBound, IsMonotoneInTheLimit) {
+  TinyProblems problems(10);
+  for (int round = 0; round < 300; ++round) {
+    Problem problem = problems.next({.memory = true});
+    if (!BruteForce(problem).beats(Time{1000})) continue;
+    const Time less = lower_bound(problem);
+    for (Bytes& limit : problem.limits.bytes) ++limit.value;
+    for (std::int64_t& limit : problem.limits.activations) ++limit;
+    EXPECT_LE(lower_bound(problem), less) << describe(problem);
+  }
 }
 
 TEST(LowerBound, HoldsWithFrozenStagesAndSkipLinks) {
@@ -235,21 +160,21 @@ struct Chain {
   }
 };
 
-TEST(LowerBound, IsTheClosedFormForEqualStages) {
+TEST(ClosedBound, IsTheClosedFormForEqualStages) {
   std::mt19937_64 random(6);
   for (int round = 0; round < 400; ++round) {
     const StageCost cost{Time(draw(random, 0, 20)), Time(draw(random, 0, 20)),
                          Time(draw(random, 0, 20))};
     const Chain chain{std::vector<StageCost>(static_cast<std::size_t>(draw(random, 1, 8)), cost),
                       static_cast<int>(draw(random, 1, 20)), Time(draw(random, 0, 5))};
-    EXPECT_EQ(lower_bound(chain.problem(SplitBackward::split)), chain.closed_form(false));
-    EXPECT_EQ(lower_bound(chain.problem(SplitBackward::automatic)), chain.closed_form(false));
-    EXPECT_EQ(lower_bound(chain.problem(SplitBackward::full)), chain.closed_form(true));
+    EXPECT_EQ(closed_bound(chain.problem(SplitBackward::split)), chain.closed_form(false));
+    EXPECT_EQ(closed_bound(chain.problem(SplitBackward::automatic)), chain.closed_form(false));
+    EXPECT_EQ(closed_bound(chain.problem(SplitBackward::full)), chain.closed_form(true));
   }
 }
 
 // With uneven W the last W may be that of a later stage, which the closed form leaves out.
-TEST(LowerBound, IsAtLeastTheClosedFormForUnevenStages) {
+TEST(ClosedBound, IsAtLeastTheClosedFormForUnevenStages) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 400; ++round) {
     Chain chain{{}, static_cast<int>(draw(random, 1, 20)), Time(draw(random, 0, 5))};
@@ -258,8 +183,8 @@ TEST(LowerBound, IsAtLeastTheClosedFormForUnevenStages) {
       chain.stages.push_back({Time(draw(random, 0, 20)), Time(draw(random, 0, 20)),
                               even_weights ? Time{7} : Time(draw(random, 0, 20))});
     }
-    EXPECT_EQ(lower_bound(chain.problem(SplitBackward::full)), chain.closed_form(true));
-    const Time split = lower_bound(chain.problem(SplitBackward::split));
+    EXPECT_EQ(closed_bound(chain.problem(SplitBackward::full)), chain.closed_form(true));
+    const Time split = closed_bound(chain.problem(SplitBackward::split));
     if (even_weights) {
       EXPECT_EQ(split, chain.closed_form(false));
     } else {

@@ -1,0 +1,152 @@
+#include "scheduler/bounds/memory_windows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "scheduler/bounds/edge_finding.h"
+#include "scheduler/bounds/jackson.h"
+
+namespace counterflow {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 4;
+
+// The longest ways from the begin of one op to the end of every other; negative: none.
+std::vector<std::int64_t> ways_from(const OpNetwork& network, std::uint32_t from) {
+  std::vector<std::int64_t> end(network.size(), kNever);
+  for (const std::uint32_t op : network.order) {
+    std::int64_t begin = op == from ? 0 : kNever;
+    for (const OpNetwork::Arc& arc : network.before[op]) {
+      begin = std::max(begin, end[arc.op] + arc.delay);
+    }
+    if (begin >= 0) end[op] = begin + network.duration[op];
+  }
+  return end;
+}
+
+}  // namespace
+
+MemoryWindows::MemoryWindows(const OpNetwork& network, const OpNetwork::Store& store)
+    : store_(store), cells_(store.cells) {
+  measure(network);
+  std::int64_t least_taken = std::numeric_limits<std::int64_t>::max() / 2;
+  std::int64_t least_held = least_taken;
+  for (const Cell& cell : cells_) {
+    least_taken = std::min(least_taken, cell.taken_first);
+    least_held = std::min(least_held, cell.held_last);
+  }
+  exclusive_ = least_taken + least_held > store.limit;
+}
+
+// Ops of a cell stand in the order they run.
+void MemoryWindows::measure(const OpNetwork& network) {
+  std::vector<std::int64_t> end;
+  for (std::size_t i = 0; i < store_.ops.size(); ++i) {
+    Cell& cell = cells_[store_.cell[i]];
+    if (store_.need[i] > 0) {
+      cell.first = store_.ops[i];
+      cell.taken_first = store_.need[i];
+      end = ways_from(network, cell.first);
+      continue;
+    }
+    cell.last = store_.ops[i];
+    cell.held_last = store_.give[i];
+    cell.life = end[cell.last];
+    cell.area += static_cast<double>(store_.give[i]) * static_cast<double>(cell.life);
+  }
+}
+
+bool MemoryWindows::tighten(Side& side) const {
+  if (!area_fits(side) || (exclusive_ && !lives_fit(side))) return false;
+  std::vector<std::size_t> releases;
+  for (std::size_t i = 0; i < store_.ops.size(); ++i) {
+    if (side.give(store_)[i] > 0) releases.push_back(i);
+  }
+  std::sort(releases.begin(), releases.end(), [&](std::size_t a, std::size_t b) {
+    return side.earliest_end(store_.ops[a]) < side.earliest_end(store_.ops[b]);
+  });
+  for (std::size_t i = 0; i < store_.ops.size(); ++i) {
+    if (side.need(store_)[i] > 0 && !push(side, i, releases)) return false;
+  }
+  return true;
+}
+
+// Where no two cells fit at once, their lives are ops on a machine.
+bool MemoryWindows::lives_fit(Side& side) const {
+  std::vector<TimedOp> lives;
+  for (const Cell& cell : cells_) {
+    lives.push_back({side.head[side.backward ? cell.last : cell.first],
+                     side.latest_end(side.backward ? cell.first : cell.last), cell.life});
+  }
+  if (!find_edges(lives)) return false;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    std::int64_t& head = side.head[side.backward ? cells_[i].last : cells_[i].first];
+    head = std::max(head, lives[i].earliest);
+  }
+  return true;
+}
+
+// The area argument for every set of cells at once: a cell is an op that needs its area divided by
+// the limit, on a machine that may interrupt it.
+bool MemoryWindows::area_fits(const Side& side) const {
+  constexpr std::int64_t kScale = 1024;  // so that rounding down costs little
+  if (store_.limit <= 0 || side.makespan > std::numeric_limits<std::int64_t>::max() / (4 * kScale))
+    return true;
+  std::vector<MachineOp> ops;
+  for (const Cell& cell : cells_) {
+    const double time = cell.area / static_cast<double>(store_.limit) * (1 - 1e-12);
+    const std::uint32_t first = side.backward ? cell.last : cell.first;
+    const std::uint32_t last = side.backward ? cell.first : cell.last;
+    ops.push_back({side.head[first] * kScale, static_cast<std::int64_t>(time * kScale),
+                   side.tail[last] * kScale});
+  }
+  return jackson_preemptive(ops) <= side.makespan * kScale;
+}
+
+// Does what `other` takes come before what `index` takes, in every schedule within the makespan?
+bool MemoryWindows::surely_before(const Side& side, std::size_t other, std::size_t index) const {
+  const std::uint32_t first = store_.ops[other];
+  const std::uint32_t second = store_.ops[index];
+  if (side.precedes(first, second)) return true;
+  if (side.precedes(second, first)) return false;
+  if (side.earliest_end(second) > side.latest_begin(first)) return true;
+  // The two may not be held together, and it is too late for `other` once the cell of `index` has
+  // been let go. Until then the cell holds at least its last release, or, seen backward, where it
+  // is let go at once, what `index` took.
+  const Cell& cell = cells_[store_.cell[index]];
+  const std::uint32_t last = side.backward ? cell.first : cell.last;
+  const std::int64_t held = side.backward ? side.need(store_)[index] : cell.held_last;
+  return store_.cell[other] != store_.cell[index] &&
+         side.need(store_)[other] + held > store_.limit &&
+         side.earliest_end(last) > side.latest_begin(first);
+}
+
+// What is surely taken before an op, and by the op itself, must fit: it begins after enough of it
+// can have been released, the earliest releases first.
+bool MemoryWindows::push(Side& side, std::size_t index,
+                         const std::vector<std::size_t>& releases) const {
+  const std::vector<std::int64_t>& need = side.need(store_);
+  std::int64_t held = need[index];
+  std::vector<std::int64_t> taken(cells_.size(), 0);
+  for (std::size_t i = 0; i < store_.ops.size(); ++i) {
+    if (need[i] == 0 || i == index || !surely_before(side, i, index)) continue;
+    taken[store_.cell[i]] += need[i];
+    held += need[i];
+  }
+  const std::uint32_t op = store_.ops[index];
+  for (const std::size_t release : releases) {
+    if (held <= store_.limit) return true;
+    if (side.precedes(op, store_.ops[release])) continue;
+    std::int64_t& left = taken[store_.cell[release]];
+    const std::int64_t freed = std::min(left, side.give(store_)[release]);
+    if (freed == 0) continue;
+    left -= freed;
+    held -= freed;
+    if (held > store_.limit) continue;
+    side.head[op] = std::max(side.head[op], side.earliest_end(store_.ops[release]));
+  }
+  return held <= store_.limit;
+}
+
+}  // namespace counterflow

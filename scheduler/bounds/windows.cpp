@@ -1,0 +1,99 @@
+#include "scheduler/bounds/windows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "scheduler/bounds/edge_finding.h"
+
+namespace counterflow {
+
+WindowTest::WindowTest(const Problem& problem, const Lines& lines)
+    : network_(problem, lines), ways_(longest_paths(lines)) {
+  memory_.reserve(network_.stores.size());
+  for (const OpNetwork::Store& store : network_.stores) memory_.emplace_back(network_, store);
+}
+
+bool WindowTest::may_exist(std::int64_t makespan, int rounds) const {
+  Windows now = ways_;
+  Side forward{network_, now.head, now.tail, makespan, false};
+  Side backward{network_, now.tail, now.head, makespan, true};
+  for (int round = 0; round < rounds; ++round) {
+    if (!propagate(forward, backward)) return false;
+    const Windows before = now;
+    if (!tighten(forward) || !tighten(backward)) return false;
+    if (now.head == before.head && now.tail == before.tail) return true;
+  }
+  return propagate(forward, backward);
+}
+
+std::int64_t WindowTest::longest() const {
+  std::int64_t sum = 0;
+  for (std::size_t op = 0; op < network_.size(); ++op) {
+    std::int64_t delay = 0;
+    for (const OpNetwork::Arc& arc : network_.before[op]) delay = std::max(delay, arc.delay);
+    sum += network_.duration[op] + delay;
+  }
+  return sum;
+}
+
+std::int64_t WindowTest::grain() const {
+  std::int64_t grain = 0;
+  for (std::size_t op = 0; op < network_.size(); ++op) {
+    grain = std::gcd(grain, network_.duration[op]);
+    for (const OpNetwork::Arc& arc : network_.before[op]) grain = std::gcd(grain, arc.delay);
+  }
+  return std::max<std::int64_t>(1, grain);
+}
+
+// Longest ways, from the heads and tails there are.
+bool WindowTest::propagate(Side& forward, Side& backward) const {
+  for (const std::uint32_t op : network_.order) {
+    for (const OpNetwork::Arc& arc : network_.before[op]) {
+      forward.head[op] = std::max(forward.head[op], forward.earliest_end(arc.op) + arc.delay);
+    }
+  }
+  for (auto op = network_.order.rbegin(); op != network_.order.rend(); ++op) {
+    for (const OpNetwork::Arc& arc : network_.after[*op]) {
+      backward.head[*op] = std::max(backward.head[*op], backward.earliest_end(arc.op) + arc.delay);
+    }
+    if (forward.earliest_end(*op) > forward.latest_end(*op)) return false;
+  }
+  return true;
+}
+
+bool WindowTest::tighten(Side& side) const {
+  std::vector<TimedOp> ops;
+  for (const auto& of_rank : network_.of_rank) {
+    ops.clear();
+    for (const std::uint32_t op : of_rank) {
+      ops.push_back({side.head[op], side.latest_end(op), network_.duration[op]});
+    }
+    if (!find_edges(ops)) return false;
+    for (std::size_t i = 0; i < ops.size(); ++i) side.head[of_rank[i]] = ops[i].earliest;
+  }
+  return std::all_of(memory_.begin(), memory_.end(),
+                     [&](const MemoryWindows& memory) { return memory.tighten(side); });
+}
+
+std::int64_t window_bound(const Problem& problem, const Lines& lines, std::int64_t known) {
+  const WindowTest test(problem, lines);
+  // Times are whole multiples of the grain, and so is the length of any critical path.
+  const std::int64_t grain = test.grain();
+  const auto up = [grain](std::int64_t time) { return (time + grain - 1) / grain * grain; };
+  const std::int64_t resolution = std::max(grain, up(known / kWindowResolution));
+  const std::int64_t longest = test.longest();
+  std::int64_t refuted = up(known) - grain;  // no makespan up to this
+  std::int64_t step = grain;
+  for (; !test.may_exist(refuted + step); step = std::max(2 * step, resolution)) {
+    if (refuted + step >= longest) return known;
+    refuted += step;
+  }
+  for (std::int64_t open = refuted + step; open - refuted > resolution;) {
+    const std::int64_t middle = refuted + up((open - refuted) / 2);
+    (test.may_exist(middle) ? open : refuted) = middle;
+  }
+  return refuted + grain;
+}
+
+}  // namespace counterflow

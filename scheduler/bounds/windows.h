@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/bounds/lines.h"
+#include "scheduler/bounds/memory_windows.h"
+#include "scheduler/bounds/op_network.h"
+
+namespace counterflow {
+
+// Assumes that a schedule within some makespan exists and narrows the windows of its ops until
+// nothing moves or an op has no room left: then there is none. Each step uses one argument: longest
+// ways, edge finding on each rank, and what is held of each memory limit; all of them forward and
+// backward in time.
+class WindowTest {
+ public:
+  WindowTest(const Problem& problem, const Lines& lines);
+
+  // False only if no schedule has a makespan of at most this. At most `rounds` rounds of
+  // O(ops * ops of a rank).
+  [[nodiscard]] bool may_exist(std::int64_t makespan, int rounds = 16) const;
+  // One op after the other: if there are schedules at all, one is no longer than this.
+  [[nodiscard]] std::int64_t longest() const;
+  // The largest time that divides every duration and delay.
+  [[nodiscard]] std::int64_t grain() const;
+
+ private:
+  [[nodiscard]] bool propagate(Side& forward, Side& backward) const;
+  [[nodiscard]] bool tighten(Side& side) const;
+
+  OpNetwork network_;
+  std::vector<MemoryWindows> memory_;
+  Windows ways_;  // without any assumption
+};
+
+// The bound comes as near to what the test can refute as one part in this.
+inline constexpr std::int64_t kWindowResolution = 4096;
+
+// The largest bound that the test proves, from `known` (a bound itself) upward by steps that double
+// and then halve: destructive improvement. At least `known`; nothing more where no schedule exists.
+// About a dozen tests.
+[[nodiscard]] std::int64_t window_bound(const Problem& problem, const Lines& lines,
+                                        std::int64_t known);
+
+}  // namespace counterflow
