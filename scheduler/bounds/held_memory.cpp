@@ -6,15 +6,18 @@ namespace counterflow {
 namespace {
 
 HeldMemory on_rank(const Problem& problem, Rank rank, std::int64_t limit, bool count) {
-  HeldMemory held{.rank = rank, .limit = limit, .parts = {}, .factors = {}};
+  HeldMemory held{.rank = rank, .limit = limit, .parts = {}, .passing = {}, .factors = {}};
   if (!count) held.factors = problem.costs.factors().activation;
   for (const Chunk& chunk : problem.placement.chunks_of(rank)) {
-    if (!problem.needs_backward_input(chunk.stage)) continue;
     const StageMemory& memory = problem.memory[static_cast<std::size_t>(chunk.stage)];
     const bool weight = problem.needs_backward_weight(chunk.stage);
     const std::int64_t whole = count ? 1 : memory.activation.value;
     const std::int64_t kept = count ? 1 : memory.kept_for_weight.value;
-    held.parts.push_back({chunk, whole, weight ? kept : 0});
+    if (problem.needs_backward_input(chunk.stage)) {
+      held.parts.push_back({chunk, whole, weight ? kept : 0});
+    } else {
+      held.passing.push_back({chunk, whole, 0});
+    }
   }
   return held;
 }

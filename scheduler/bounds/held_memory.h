@@ -20,6 +20,7 @@ struct HeldMemory {
   Rank rank = 0;
   std::int64_t limit = 0;
   std::vector<Part> parts;      // stage copies whose memory outlives their F
+  std::vector<Part> passing;    // those without a backward, which hold it while F runs
   std::vector<double> factors;  // of each microbatch; empty: all 1
 
   // What a microbatch holds of an amount, at least.

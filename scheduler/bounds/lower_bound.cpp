@@ -12,12 +12,21 @@
 namespace counterflow {
 namespace {
 
-// Can fusing F with a backward take less time than one after the other? With factors rounding alone
-// can make it so.
+std::size_t op_count(const Problem& problem) {
+  return 3 * static_cast<std::size_t>(problem.stages()) *
+         static_cast<std::size_t>(problem.microbatches);
+}
+
+void raise(LowerBound& best, std::int64_t value, std::string_view argument) {
+  if (Time{value} > best.value) best = {Time{value}, argument};
+}
+
+}  // namespace
+
 bool pairs_may_save(const Problem& problem) {
   const PairCosts& pairs = problem.costs.pairs();
   if (pairs.empty() || problem.forward_only) return false;
-  if (!problem.costs.uniform()) return true;
+  if (!problem.costs.uniform()) return true;  // by rounding alone
   for (Rank rank = 0; rank < problem.ranks(); ++rank) {
     for (const Chunk& one : problem.placement.chunks_of(rank)) {
       for (const Chunk& other : problem.placement.chunks_of(rank)) {
@@ -30,17 +39,6 @@ bool pairs_may_save(const Problem& problem) {
   }
   return false;
 }
-
-std::size_t op_count(const Problem& problem) {
-  return 3 * static_cast<std::size_t>(problem.stages()) *
-         static_cast<std::size_t>(problem.microbatches);
-}
-
-void raise(LowerBound& best, std::int64_t value, std::string_view argument) {
-  if (Time{value} > best.value) best = {Time{value}, argument};
-}
-
-}  // namespace
 
 LowerBound best_lower_bound(const Problem& problem, BoundEffort effort) {
   LowerBound best{closed_bound(problem), "closed"};

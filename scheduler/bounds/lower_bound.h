@@ -35,4 +35,8 @@ struct LowerBound {
   return best_lower_bound(problem, effort).value;
 }
 
+// Can fusing F with a backward take less time than one after the other, anywhere? Then ops are not
+// simply their durations. O(sum over ranks of stages on the rank squared).
+[[nodiscard]] bool pairs_may_save(const Problem& problem);
+
 }  // namespace counterflow

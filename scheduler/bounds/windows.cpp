@@ -15,7 +15,11 @@ WindowTest::WindowTest(const Problem& problem, const Lines& lines)
 }
 
 bool WindowTest::may_exist(std::int64_t makespan, int rounds) const {
-  Windows now = ways_;
+  Windows windows = ways_;
+  return narrow(windows, makespan, rounds);
+}
+
+bool WindowTest::narrow(Windows& now, std::int64_t makespan, int rounds) const {
   Side forward{network_, now.head, now.tail, makespan, false};
   Side backward{network_, now.tail, now.head, makespan, true};
   for (int round = 0; round < rounds; ++round) {

@@ -20,10 +20,15 @@ class WindowTest {
   // False only if no schedule has a makespan of at most this. At most `rounds` rounds of
   // O(ops * ops of a rank).
   [[nodiscard]] bool may_exist(std::int64_t makespan, int rounds = 16) const;
+  // The same from windows already narrowed for this makespan, which it narrows further.
+  [[nodiscard]] bool narrow(Windows& windows, std::int64_t makespan, int rounds) const;
   // One op after the other: if there are schedules at all, one is no longer than this.
   [[nodiscard]] std::int64_t longest() const;
   // The largest time that divides every duration and delay.
   [[nodiscard]] std::int64_t grain() const;
+  [[nodiscard]] const OpNetwork& network() const { return network_; }
+  // Longest ways, without any assumption.
+  [[nodiscard]] const Windows& ways() const { return ways_; }
 
  private:
   [[nodiscard]] bool propagate(Side& forward, Side& backward) const;
@@ -31,7 +36,7 @@ class WindowTest {
 
   OpNetwork network_;
   std::vector<MemoryWindows> memory_;
-  Windows ways_;  // without any assumption
+  Windows ways_;
 };
 
 // The bound comes as near to what the test can refute as one part in this.
