@@ -67,7 +67,9 @@ bool MemoryWindows::tighten(Side& side) const {
     return side.earliest_end(store_.ops[a]) < side.earliest_end(store_.ops[b]);
   });
   for (std::size_t i = 0; i < store_.ops.size(); ++i) {
-    if (side.need(store_)[i] > 0 && !push(side, i, releases)) return false;
+    const std::uint32_t op = store_.ops[i];
+    const bool open = side.earliest_end(op) < side.latest_end(op);
+    if (open && side.need(store_)[i] > 0 && !push(side, i, releases)) return false;
   }
   return true;
 }
@@ -76,14 +78,12 @@ bool MemoryWindows::tighten(Side& side) const {
 bool MemoryWindows::lives_fit(Side& side) const {
   std::vector<TimedOp> lives;
   for (const Cell& cell : cells_) {
-    lives.push_back({side.head[side.backward ? cell.last : cell.first],
-                     side.latest_end(side.backward ? cell.first : cell.last), cell.life});
+    const std::uint32_t first = side.backward ? cell.last : cell.first;
+    const std::uint32_t last = side.backward ? cell.first : cell.last;
+    lives.push_back({side.head[first], side.latest_end(last), cell.life, first});
   }
   if (!find_edges(lives)) return false;
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    std::int64_t& head = side.head[side.backward ? cells_[i].last : cells_[i].first];
-    head = std::max(head, lives[i].earliest);
-  }
+  for (const TimedOp& life : lives) side.head[life.id] = std::max(side.head[life.id], life.earliest);
   return true;
 }
 

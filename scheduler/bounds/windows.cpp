@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 
 #include "scheduler/bounds/edge_finding.h"
@@ -69,15 +70,33 @@ bool WindowTest::propagate(Side& forward, Side& backward) const {
 bool WindowTest::tighten(Side& side) const {
   std::vector<TimedOp> ops;
   for (const auto& of_rank : network_.of_rank) {
-    ops.clear();
-    for (const std::uint32_t op : of_rank) {
-      ops.push_back({side.head[op], side.latest_end(op), network_.duration[op]});
-    }
+    open_ops(side, of_rank, ops);
     if (!find_edges(ops)) return false;
-    for (std::size_t i = 0; i < ops.size(); ++i) side.head[of_rank[i]] = ops[i].earliest;
+    for (const TimedOp& op : ops) side.head[op.id] = op.earliest;
   }
   return std::all_of(memory_.begin(), memory_.end(),
                      [&](const MemoryWindows& memory) { return memory.tighten(side); });
+}
+
+// The ops of a rank, but for those settled before or after all others: they bind nobody.
+void WindowTest::open_ops(const Side& side, const std::vector<std::uint32_t>& of_rank,
+                          std::vector<TimedOp>& ops) const {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = 0;
+  const auto settled = [&](std::uint32_t op) {
+    return side.earliest_end(op) >= side.latest_end(op);
+  };
+  for (const std::uint32_t op : of_rank) {
+    if (settled(op)) continue;
+    first = std::min(first, side.head[op]);
+    last = std::max(last, side.latest_end(op));
+  }
+  ops.clear();
+  for (const std::uint32_t op : of_rank) {
+    const TimedOp timed{side.head[op], side.latest_end(op), network_.duration[op], op};
+    if (settled(op) && (timed.latest <= first || timed.earliest >= last)) continue;
+    ops.push_back(timed);
+  }
 }
 
 std::int64_t window_bound(const Problem& problem, const Lines& lines, std::int64_t known) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "scheduler/bounds/edge_finding.h"
 #include "scheduler/bounds/lines.h"
 #include "scheduler/bounds/memory_windows.h"
 #include "scheduler/bounds/op_network.h"
@@ -33,6 +34,8 @@ class WindowTest {
  private:
   [[nodiscard]] bool propagate(Side& forward, Side& backward) const;
   [[nodiscard]] bool tighten(Side& side) const;
+  void open_ops(const Side& side, const std::vector<std::uint32_t>& of_rank,
+                std::vector<TimedOp>& ops) const;
 
   OpNetwork network_;
   std::vector<MemoryWindows> memory_;
