@@ -270,12 +270,7 @@ class Solver {
 
   void run() {
     for (std::int64_t share = kFirstShare; bound_ < best_ && result_.nodes < nodes_;) {
-      const std::int64_t middle = bound_ + (best_ - bound_) / grain_ / 2 * grain_;
-      // Half way first; then the least improvement, and the least refutation.
-      if (attempt(middle, share) || attempt(best_ - grain_, share) || attempt(bound_, share)) {
-        continue;
-      }
-      share *= 2;
+      if (!step(share)) share *= 2;
     }
     result_.bound = Time{std::min(bound_, best_)};
   }
@@ -283,6 +278,15 @@ class Solver {
  private:
   [[nodiscard]] std::int64_t up(std::int64_t time) const {
     return (time + grain_ - 1) / grain_ * grain_;
+  }
+
+  // Half way first, then ever nearer to the best known; last the least refutation.
+  bool step(std::int64_t share) {
+    for (std::int64_t below = (best_ - bound_) / 2;; below /= 4) {
+      const std::int64_t rest = std::max(grain_, up(below));
+      if (attempt(best_ - rest, share)) return true;
+      if (rest == grain_) return attempt(bound_, share);
+    }
   }
 
   // Is it decided whether a makespan of at most this can be had?
