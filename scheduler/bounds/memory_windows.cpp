@@ -10,6 +10,7 @@
 namespace counterflow {
 namespace {
 
+constexpr std::size_t kMostHoldings = 48;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 4;
 
 // The longest ways from the begin of one op to the end of every other; negative: none.
@@ -53,12 +54,13 @@ void MemoryWindows::measure(const OpNetwork& network) {
     cell.last = store_.ops[i];
     cell.held_last = store_.give[i];
     cell.life = end[cell.last];
+    holdings_.push_back({cell.first, cell.last, cell.life, static_cast<double>(store_.give[i])});
     cell.area += static_cast<double>(store_.give[i]) * static_cast<double>(cell.life);
   }
 }
 
 bool MemoryWindows::tighten(Side& side) const {
-  if (!area_fits(side) || (exclusive_ && !lives_fit(side))) return false;
+  if (exclusive_ && !lives_fit(side)) return false;
   std::vector<std::size_t> releases;
   for (std::size_t i = 0; i < store_.ops.size(); ++i) {
     if (side.give(store_)[i] > 0) releases.push_back(i);
@@ -67,9 +69,8 @@ bool MemoryWindows::tighten(Side& side) const {
     return side.earliest_end(store_.ops[a]) < side.earliest_end(store_.ops[b]);
   });
   for (std::size_t i = 0; i < store_.ops.size(); ++i) {
-    const std::uint32_t op = store_.ops[i];
-    const bool open = side.earliest_end(op) < side.latest_end(op);
-    if (open && side.need(store_)[i] > 0 && !push(side, i, releases)) return false;
+    if (!side.settled(store_.ops[i]) && side.need(store_)[i] > 0 && !push(side, i, releases))
+      return false;
   }
   return true;
 }
@@ -83,7 +84,7 @@ bool MemoryWindows::lives_fit(Side& side) const {
     lives.push_back({side.head[first], side.latest_end(last), cell.life, first});
   }
   if (!find_edges(lives)) return false;
-  for (const TimedOp& life : lives) side.head[life.id] = std::max(side.head[life.id], life.earliest);
+  for (const TimedOp& life : lives) side.raise(life.id, life.earliest);
   return true;
 }
 
@@ -91,17 +92,58 @@ bool MemoryWindows::lives_fit(Side& side) const {
 // the limit, on a machine that may interrupt it.
 bool MemoryWindows::area_fits(const Side& side) const {
   constexpr std::int64_t kScale = 1024;  // so that rounding down costs little
-  if (store_.limit <= 0 || side.makespan > std::numeric_limits<std::int64_t>::max() / (4 * kScale))
-    return true;
+  if (side.makespan > std::numeric_limits<std::int64_t>::max() / (4 * kScale)) return true;
   std::vector<MachineOp> ops;
   for (const Cell& cell : cells_) {
     const double time = cell.area / static_cast<double>(store_.limit) * (1 - 1e-12);
-    const std::uint32_t first = side.backward ? cell.last : cell.first;
-    const std::uint32_t last = side.backward ? cell.first : cell.last;
-    ops.push_back({side.head[first] * kScale, static_cast<std::int64_t>(time * kScale),
-                   side.tail[last] * kScale});
+    ops.push_back({side.head[cell.first] * kScale, static_cast<std::int64_t>(time * kScale),
+                   side.tail[cell.last] * kScale});
   }
   return jackson_preemptive(ops) <= side.makespan * kScale;
+}
+
+bool MemoryWindows::fits(const Side& side, bool thorough) const {
+  if (store_.limit <= 0) return true;  // pushing refutes it
+  return area_fits(side) && (!thorough || holdings_.size() > kMostHoldings || stretches_fit(side));
+}
+
+// The area argument for stretches of time in place of sets of cells (energetic reasoning): whatever
+// must be held between two moments where some window begins or ends.
+bool MemoryWindows::stretches_fit(const Side& side) const {
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> ends;
+  for (const Holding& holding : holdings_) {
+    const std::int64_t latest = side.latest_begin(holding.from);
+    const std::int64_t earliest = side.earliest_end(holding.to);
+    begins.insert(begins.end(), {side.head[holding.from], latest, earliest});
+    ends.insert(ends.end(), {side.latest_end(holding.to), latest, earliest});
+  }
+  for (auto* moments : {&begins, &ends}) {
+    std::sort(moments->begin(), moments->end());
+    moments->erase(std::unique(moments->begin(), moments->end()), moments->end());
+  }
+  for (const std::int64_t begin : begins) {
+    for (const std::int64_t end : ends) {
+      if (end <= begin) continue;
+      const double there = static_cast<double>(store_.limit) * static_cast<double>(end - begin);
+      if (held_in(side, begin, end) > there * (1 + 1e-12)) return false;
+    }
+  }
+  return true;
+}
+
+// The least memory times time between two moments: each holding as early or as late as it can be.
+double MemoryWindows::held_in(const Side& side, std::int64_t begin, std::int64_t end) const {
+  double sum = 0;
+  for (const Holding& holding : holdings_) {
+    const std::int64_t latest = side.latest_begin(holding.from);
+    const std::int64_t earliest = side.earliest_end(holding.to);
+    const std::int64_t shifted =
+        std::min({holding.life, end - begin, earliest - begin, end - latest});
+    const std::int64_t surely = std::min(end, earliest) - std::max(begin, latest);
+    sum += holding.amount * static_cast<double>(std::max({std::int64_t{0}, shifted, surely}));
+  }
+  return sum;
 }
 
 // Does what `other` takes come before what `index` takes, in every schedule within the makespan?
@@ -144,7 +186,7 @@ bool MemoryWindows::push(Side& side, std::size_t index,
     left -= freed;
     held -= freed;
     if (held > store_.limit) continue;
-    side.head[op] = std::max(side.head[op], side.earliest_end(store_.ops[release]));
+    side.raise(op, side.earliest_end(store_.ops[release]));
   }
   return held <= store_.limit;
 }

@@ -13,9 +13,14 @@ class MemoryWindows {
   // O(ops of the limit * arcs).
   MemoryWindows(const OpNetwork& network, const OpNetwork::Store& store);
 
+  [[nodiscard]] std::uint32_t rank() const { return store_.rank; }
   // Raises heads where too little would be free before; false if the memory cannot do. Each call
   // makes one round, O(n^2 + n log n) for n ops.
   [[nodiscard]] bool tighten(Side& side) const;
+  // Is there memory enough in every stretch of time for what must be held in it? Over all sets of
+  // stage-microbatches in O(n log n); thoroughly, over all stretches as well, in O(n^3) up to a
+  // size.
+  [[nodiscard]] bool fits(const Side& side, bool thorough) const;
 
  private:
   // What a stage-microbatch does: it takes at `first`, holds `held` until `last` ends, and lives at
@@ -29,7 +34,17 @@ class MemoryWindows {
     double area = 0;
   };
 
+  // Memory held from the begin of one op to the end of another, at least for `life`.
+  struct Holding {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::int64_t life = 0;
+    double amount = 0;
+  };
+
   [[nodiscard]] bool lives_fit(Side& side) const;
+  [[nodiscard]] bool stretches_fit(const Side& side) const;
+  [[nodiscard]] double held_in(const Side& side, std::int64_t begin, std::int64_t end) const;
   [[nodiscard]] bool area_fits(const Side& side) const;
   [[nodiscard]] bool push(Side& side, std::size_t index,
                           const std::vector<std::size_t>& releases) const;
@@ -38,6 +53,7 @@ class MemoryWindows {
 
   const OpNetwork::Store& store_;
   std::vector<Cell> cells_;
+  std::vector<Holding> holdings_;
   bool exclusive_ = false;  // no two cells fit at once
 };
 

@@ -7,6 +7,7 @@ namespace {
 
 OpNetwork::Store store_of(const Lines& lines, const HeldMemory& held) {
   OpNetwork::Store store;
+  store.rank = static_cast<std::uint32_t>(held.rank);
   store.limit = held.limit;
   const auto add = [&](std::uint32_t line, std::int32_t number, std::int64_t need,
                        std::int64_t give) {
@@ -44,6 +45,7 @@ OpNetwork::OpNetwork(const Problem& problem, const Lines& lines)
       of_rank[static_cast<std::size_t>(lines[line].rank)].push_back(
           static_cast<std::uint32_t>(duration.size()));
       duration.push_back(lines.duration(line, j));
+      rank.push_back(static_cast<std::uint32_t>(lines[line].rank));
     }
   }
   add_arcs(lines);

@@ -19,6 +19,7 @@ struct OpNetwork {
   // One limit of one rank. An op takes `need` when it begins and returns `give` when it ends; what
   // an op gives was taken by ops of the same cell (a stage-microbatch) before.
   struct Store {
+    std::uint32_t rank = 0;
     std::int64_t limit = 0;
     std::vector<std::uint32_t> ops;  // those that need or give
     std::vector<std::int64_t> need;  // of each of them, likewise below
@@ -37,6 +38,7 @@ struct OpNetwork {
   }
 
   std::vector<std::int64_t> duration;
+  std::vector<std::uint32_t> rank;
   std::vector<std::vector<Arc>> before;             // what an op waits for
   std::vector<std::vector<Arc>> after;              // what waits for it
   std::vector<std::uint32_t> order;                 // topological

@@ -17,17 +17,31 @@ WindowTest::WindowTest(const Problem& problem, const Lines& lines)
 
 bool WindowTest::may_exist(std::int64_t makespan, int rounds) const {
   Windows windows = ways_;
-  return narrow(windows, makespan, rounds);
+  Touched touched(network_.of_rank.size(), 1);
+  return narrow(windows, makespan, rounds, touched, true);
 }
 
-bool WindowTest::narrow(Windows& now, std::int64_t makespan, int rounds) const {
-  Side forward{network_, now.head, now.tail, makespan, false};
-  Side backward{network_, now.tail, now.head, makespan, true};
+bool WindowTest::narrow(Windows& windows, std::int64_t makespan, int rounds, Rank changed) const {
+  Touched touched(network_.of_rank.size(), 0);
+  touched[static_cast<std::size_t>(changed)] = 1;
+  return narrow(windows, makespan, rounds, touched, false);
+}
+
+bool WindowTest::narrow(Windows& now, std::int64_t makespan, int rounds, Touched& touched,
+                        bool thorough) const {
+  Side forward{network_, now.head, now.tail, touched, makespan, false};
+  Side backward{network_, now.tail, now.head, touched, makespan, true};
+  Touched ranks(touched.size());
   for (int round = 0; round < rounds; ++round) {
     if (!propagate(forward, backward)) return false;
-    const Windows before = now;
-    if (!tighten(forward) || !tighten(backward)) return false;
-    if (now.head == before.head && now.tail == before.tail) return true;
+    if (std::find(touched.begin(), touched.end(), 1) == touched.end()) return true;
+    ranks.swap(touched);
+    std::fill(touched.begin(), touched.end(), std::uint8_t{0});
+    if (!tighten(forward, ranks) || !tighten(backward, ranks)) return false;
+    const auto fits = [&](const MemoryWindows& memory) {
+      return ranks[memory.rank()] == 0 || memory.fits(forward, thorough);
+    };
+    if (!std::all_of(memory_.begin(), memory_.end(), fits)) return false;
   }
   return propagate(forward, backward);
 }
@@ -54,28 +68,30 @@ std::int64_t WindowTest::grain() const {
 // Longest ways, from the heads and tails there are.
 bool WindowTest::propagate(Side& forward, Side& backward) const {
   for (const std::uint32_t op : network_.order) {
-    for (const OpNetwork::Arc& arc : network_.before[op]) {
-      forward.head[op] = std::max(forward.head[op], forward.earliest_end(arc.op) + arc.delay);
+    for (const OpNetwork::Arc& arc : forward.waits(op)) {
+      forward.raise(op, forward.earliest_end(arc.op) + arc.delay);
     }
   }
   for (auto op = network_.order.rbegin(); op != network_.order.rend(); ++op) {
-    for (const OpNetwork::Arc& arc : network_.after[*op]) {
-      backward.head[*op] = std::max(backward.head[*op], backward.earliest_end(arc.op) + arc.delay);
+    for (const OpNetwork::Arc& arc : backward.waits(*op)) {
+      backward.raise(*op, backward.earliest_end(arc.op) + arc.delay);
     }
     if (forward.earliest_end(*op) > forward.latest_end(*op)) return false;
   }
   return true;
 }
 
-bool WindowTest::tighten(Side& side) const {
+bool WindowTest::tighten(Side& side, const Touched& ranks) const {
   std::vector<TimedOp> ops;
-  for (const auto& of_rank : network_.of_rank) {
-    open_ops(side, of_rank, ops);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank] == 0) continue;
+    open_ops(side, network_.of_rank[rank], ops);
     if (!find_edges(ops)) return false;
-    for (const TimedOp& op : ops) side.head[op.id] = op.earliest;
+    for (const TimedOp& op : ops) side.raise(op.id, op.earliest);
   }
-  return std::all_of(memory_.begin(), memory_.end(),
-                     [&](const MemoryWindows& memory) { return memory.tighten(side); });
+  return std::all_of(memory_.begin(), memory_.end(), [&](const MemoryWindows& memory) {
+    return ranks[memory.rank()] == 0 || memory.tighten(side);
+  });
 }
 
 // The ops of a rank, but for those settled before or after all others: they bind nobody.
@@ -83,18 +99,15 @@ void WindowTest::open_ops(const Side& side, const std::vector<std::uint32_t>& of
                           std::vector<TimedOp>& ops) const {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = 0;
-  const auto settled = [&](std::uint32_t op) {
-    return side.earliest_end(op) >= side.latest_end(op);
-  };
   for (const std::uint32_t op : of_rank) {
-    if (settled(op)) continue;
+    if (side.settled(op)) continue;
     first = std::min(first, side.head[op]);
     last = std::max(last, side.latest_end(op));
   }
   ops.clear();
   for (const std::uint32_t op : of_rank) {
     const TimedOp timed{side.head[op], side.latest_end(op), network_.duration[op], op};
-    if (settled(op) && (timed.latest <= first || timed.earliest >= last)) continue;
+    if (side.settled(op) && (timed.latest <= first || timed.earliest >= last)) continue;
     ops.push_back(timed);
   }
 }

@@ -21,8 +21,10 @@ class WindowTest {
   // False only if no schedule has a makespan of at most this. At most `rounds` rounds of
   // O(ops * ops of a rank).
   [[nodiscard]] bool may_exist(std::int64_t makespan, int rounds = 16) const;
-  // The same from windows already narrowed for this makespan, which it narrows further.
-  [[nodiscard]] bool narrow(Windows& windows, std::int64_t makespan, int rounds) const;
+  // The same from windows already narrowed for this makespan, of which those of one rank have
+  // changed since. Narrows them further; leaves out the dearest argument.
+  [[nodiscard]] bool narrow(Windows& windows, std::int64_t makespan, int rounds,
+                            Rank changed) const;
   // One op after the other: if there are schedules at all, one is no longer than this.
   [[nodiscard]] std::int64_t longest() const;
   // The largest time that divides every duration and delay.
@@ -32,8 +34,12 @@ class WindowTest {
   [[nodiscard]] const Windows& ways() const { return ways_; }
 
  private:
+  using Touched = std::vector<std::uint8_t>;  // [rank]
+
+  [[nodiscard]] bool narrow(Windows& windows, std::int64_t makespan, int rounds, Touched& touched,
+                            bool thorough) const;
   [[nodiscard]] bool propagate(Side& forward, Side& backward) const;
-  [[nodiscard]] bool tighten(Side& side) const;
+  [[nodiscard]] bool tighten(Side& side, const Touched& ranks) const;
   void open_ops(const Side& side, const std::vector<std::uint32_t>& of_rank,
                 std::vector<TimedOp>& ops) const;
 

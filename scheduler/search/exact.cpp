@@ -59,7 +59,10 @@ class Tree {
     root.held.assign(limits_.size(), 0);
     root.free.assign(static_cast<std::size_t>(lines_.ranks()), 0);
     orders_.assign(root.free.size(), {});
-    if (!test_.narrow(root.windows, makespan_, 16)) return Outcome::refuted;
+    if (!test_.may_exist(makespan_)) return Outcome::refuted;
+    for (Rank rank = 0; rank < lines_.ranks(); ++rank) {
+      if (!test_.narrow(root.windows, makespan_, kRounds, rank)) return Outcome::refuted;
+    }
     return explore(root);
   }
   [[nodiscard]] std::int64_t nodes_left() const { return nodes_left_; }
@@ -177,7 +180,7 @@ class Tree {
     for (const Choice& choice : all) {
       const auto rank = static_cast<std::size_t>(lines_[choice.line].rank);
       orders_[rank].push_back(slot_of(choice));
-      const Outcome outcome = visit(after(state, choice));
+      const Outcome outcome = visit(after(state, choice), lines_[choice.line].rank);
       if (outcome != Outcome::refuted) return outcome;
       orders_[rank].pop_back();
     }
@@ -187,17 +190,17 @@ class Tree {
       next.kept_back[first->line] = 1;
       next.free[static_cast<std::size_t>(rank)] = first->end;
       occupy(next, rank, first->end);
-      const Outcome outcome = visit(std::move(next));
+      const Outcome outcome = visit(std::move(next), rank);
       if (outcome != Outcome::refuted) return outcome;
     }
     remembered_.add(key, times);
     return Outcome::refuted;
   }
 
-  Outcome visit(State state) {
+  Outcome visit(State state, Rank changed) {
     if (nodes_left_ == 0) return Outcome::out_of_nodes;
     --nodes_left_;
-    if (!test_.narrow(state.windows, makespan_, kRounds)) return Outcome::refuted;
+    if (!test_.narrow(state.windows, makespan_, kRounds, changed)) return Outcome::refuted;
     return explore(state);
   }
 
