@@ -17,6 +17,8 @@
 namespace counterflow {
 namespace {
 
+constexpr double kLongest = 1e18;
+
 class Area {
  public:
   Area(const Problem& problem, const Lines& lines, const Windows& windows)
@@ -41,8 +43,9 @@ class Area {
       area += covered(held, part, forward);
     }
     if (head == kLong || held.limit <= 0) return 0;
-    // A double is exact to one part in 2^53; what it may be too large by is taken off.
-    const double time = area / static_cast<double>(held.limit) * (1 - 1e-12);
+    // A double is exact to one part in 2^53; what it may be too large by is taken off. Where
+    // nothing fits at all the quotient may be any size.
+    const double time = std::min(area / static_cast<double>(held.limit) * (1 - 1e-12), kLongest);
     return head + static_cast<std::int64_t>(std::ceil(time)) + tail;
   }
 

@@ -95,7 +95,8 @@ bool MemoryWindows::area_fits(const Side& side) const {
   if (side.makespan > std::numeric_limits<std::int64_t>::max() / (4 * kScale)) return true;
   std::vector<MachineOp> ops;
   for (const Cell& cell : cells_) {
-    const double time = cell.area / static_cast<double>(store_.limit) * (1 - 1e-12);
+    const double time = std::min(cell.area / static_cast<double>(store_.limit) * (1 - 1e-12),
+                                 static_cast<double>(side.makespan) + 1);
     ops.push_back({side.head[cell.first] * kScale, static_cast<std::int64_t>(time * kScale),
                    side.tail[cell.last] * kScale});
   }
