@@ -72,11 +72,11 @@ void append(Array& row, const Collective& c) {
 }
 
 void append(Array& row, const Access& a) {
-  row.add(or_none(a.slot)).add(a.version).add(a.is_write);
+  row.add(or_none(a.slot)).add(std::uint32_t{a.version}).add(a.is_write != 0);
 }
 
 void append(Array& row, const BufferSlot& s) {
-  row.add(s.pool).add(s.offset.value).add(s.size.value);
+  row.add(name(s.pool)).add(s.offset.value).add(s.size.value);
 }
 
 template <typename T>

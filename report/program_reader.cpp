@@ -107,14 +107,15 @@ Collective read_collective(Row& row, std::size_t slots) {
 Access read_access(Row& row, std::size_t slots) {
   Access access;
   access.slot = index_or_none<std::uint32_t>(row, static_cast<std::int64_t>(slots));
-  access.version = row.integer_as<std::uint32_t>();
+  constexpr std::int64_t kLastVersion = 0x7fffffff;
+  access.version = static_cast<std::uint32_t>(row.integer(0, kLastVersion)) & 0x7fffffffU;
   access.is_write = row.integer(0, 1) == 1;
   return access;
 }
 
 BufferSlot read_slot(Row& row) {
   BufferSlot slot;
-  slot.pool = row.integer_as<std::uint8_t>();
+  slot.pool = row.one_of(BufferPool::accumulators);
   slot.offset = Bytes{row.integer(0)};
   slot.size = Bytes{row.integer(0)};
   return slot;

@@ -13,11 +13,12 @@ BELOW = {
     "scheduler": set(),
     "schedules": {"scheduler"},
     "simulator": {"scheduler"},
+    "executor": {"scheduler"},
     "report": {"scheduler"},
     "driver": {"scheduler", "schedules", "simulator", "report"},
-    "tools": {"scheduler", "schedules", "simulator", "report", "driver"},
+    "tools": {"scheduler", "schedules", "simulator", "executor", "report", "driver"},
     "python": {"scheduler", "schedules", "simulator", "report", "driver"},
-    "tests": {"scheduler", "schedules", "simulator", "report", "driver"},
+    "tests": {"scheduler", "schedules", "simulator", "executor", "report", "driver"},
 }
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')

@@ -94,10 +94,10 @@ void add(Hasher& hasher, const RankProgram& rank) {
   for (const Collective& collective : rank.collectives) add(hasher, collective);
   for (const Access& access : rank.accesses) {
     hasher.add(static_cast<std::uint64_t>(access.slot) << 32U | access.version);
-    hasher.add_enum(access.is_write);
+    hasher.add(access.is_write);
   }
   for (const BufferSlot& slot : rank.slots) {
-    hasher.add(slot.pool);
+    hasher.add_enum(slot.pool);
     hasher.add_signed(slot.offset.value);
     hasher.add_signed(slot.size.value);
   }
@@ -182,6 +182,20 @@ std::string_view name(DataType type) {
       return "fp32";
     case DataType::fp8:
       return "fp8";
+  }
+  return "";
+}
+
+std::string_view name(BufferPool pool) {
+  switch (pool) {
+    case BufferPool::activations:
+      return "activations";
+    case BufferPool::gradients:
+      return "gradients";
+    case BufferPool::saved:
+      return "saved";
+    case BufferPool::accumulators:
+      return "accumulators";
   }
   return "";
 }

@@ -137,21 +137,38 @@ struct Collective {
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-// A range of a memory pool. A version of a slot is a value: whoever writes makes the next one,
-// whoever reads names the one it means.
+// What lives in a slot, and so what an access to it means to the compute that makes it.
+enum class BufferPool : std::uint8_t {
+  activations,   // messages forward: inputs of a stage (read), outputs (written)
+  gradients,     // messages backward: output gradients (read), input gradients (written)
+  saved,         // what F leaves for the backward of its stage and microbatch, I for W
+  accumulators,  // the weight gradients of a stage, summed over microbatches
+};
+inline constexpr std::size_t kBufferPools = 4;
+[[nodiscard]] std::string_view name(BufferPool pool);
+
+// A range of a rank's memory pool. A version of a slot is a value: whoever writes makes the next
+// one, from 1 on, whoever reads names the one it means.
 struct BufferSlot {
-  std::uint8_t pool = 0;
+  BufferPool pool = BufferPool::activations;
   Bytes offset;
   Bytes size;
   friend bool operator==(const BufferSlot&, const BufferSlot&) = default;
 };
 
+// One use of a slot. A write of version v may read version v - 1: accumulators and what is saved
+// change in place. The accesses of a run stand in this order: of F the inputs, the outputs, what it
+// saves; of I the inputs, the output gradients, the input gradients, what it saves; of W the
+// inputs, the output gradients, what was saved, the accumulator; of B those of I, then the
+// accumulator. Messages stand in the declared order of the stage's edges. Of a fused pair those of
+// F come first.
 struct Access {
   std::uint32_t slot = kNone;
-  std::uint32_t version = 0;
-  bool is_write = false;
+  std::uint32_t version : 31 = 0;
+  std::uint32_t is_write : 1 = 0;
   friend bool operator==(const Access&, const Access&) = default;
 };
+static_assert(sizeof(Access) == 8);
 
 // ---- Instructions -------------------------------------------------------------------------------
 
@@ -215,6 +232,9 @@ struct RankProgram {
 
   [[nodiscard]] std::span<const EventWait> waits_of(const Instruction& i) const {
     return entries(waits, i.waits);
+  }
+  [[nodiscard]] std::span<const Access> accesses_of(const Instruction& i) const {
+    return entries(accesses, i.accesses);
   }
   [[nodiscard]] std::span<const Transfer> transfers_of(const Instruction& i) const {
     return i.kind == InstructionKind::transfer ? entries(transfers, i.body)

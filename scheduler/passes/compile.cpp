@@ -10,16 +10,17 @@ namespace counterflow {
 namespace {
 
 constexpr std::array kPasses = {
-    Pass{"insert_transfers", insert_transfers},
-    Pass{"assign_communicators", assign_communicators},
-    Pass{"assign_streams", assign_streams},
-    Pass{"insert_events", insert_events},
+    Pass{"insert_transfers", insert_transfers}, Pass{"assign_communicators", assign_communicators},
+    Pass{"assign_streams", assign_streams},     Pass{"insert_events", insert_events},
+    Pass{"assign_buffers", assign_buffers},     Pass{"thin_waits", thin_waits},
 };
 
 // A file's transfers stay where they are: on the rank's one stream.
 constexpr std::array kImportPasses = {
     Pass{"assign_communicators", assign_communicators},
     Pass{"insert_events", insert_events},
+    Pass{"assign_buffers", assign_own_buffers},
+    Pass{"thin_waits", thin_waits},
 };
 
 // Runs `make`, reports what it made and how long it took.

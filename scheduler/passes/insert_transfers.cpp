@@ -6,6 +6,7 @@
 #include "scheduler/error.h"
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/evaluate.h"
+#include "scheduler/passes/compute_of.h"
 #include "scheduler/passes/passes.h"
 
 // Why the result cannot deadlock: time every op as early as it can go, each lasting at least 1 ns.
@@ -48,18 +49,6 @@ void merge_ascending_runs(std::vector<PlacedTransfer>& ends) {
     if (bounds.size() % 2 == 0) merged.push_back(bounds.back());
     bounds = std::move(merged);
   }
-}
-
-Schedule compute_of(const Program& program) {
-  Schedule schedule;
-  schedule.ranks.resize(program.ranks.size());
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    schedule.ranks[rank].reserve(program.ranks[rank].instructions.size());
-    for (const Instruction& i : program.ranks[rank].instructions) {
-      schedule.ranks[rank].push_back({i.op, i.paired});
-    }
-  }
-  return schedule;
 }
 
 class TransferPlacer {

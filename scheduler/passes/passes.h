@@ -32,4 +32,20 @@ namespace counterflow {
 // O(n).
 [[nodiscard]] Program insert_events(const Problem& problem, Program program);
 
+// Every message, everything saved for a backward and every sum of weight gradients gets a buffer
+// slot; runs name the versions they read and write, transfers where they leave from or arrive. A
+// slot is used again once its last reader has ended by the schedule's own timing, so a rank holds
+// as many as there are values alive at once, whatever the number of microbatches, and nothing is
+// delayed; whoever takes it over waits for that reader. The waits point backwards in issue order,
+// so what insert_transfers proves still holds. O(n log slots).
+[[nodiscard]] Program assign_buffers(const Problem& problem, Program program);
+
+// The same, each value in a slot of its own: for an order of transfers that is not ours, where a
+// wait more could be one too many.
+[[nodiscard]] Program assign_own_buffers(const Problem& problem, Program program);
+
+// Takes out every wait for something that another wait, or the order of a compute stream, implies
+// already. O(n * streams).
+[[nodiscard]] Program thin_waits(const Problem& problem, Program program);
+
 }  // namespace counterflow

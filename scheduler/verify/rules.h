@@ -42,6 +42,14 @@ void matching(const Problem& problem, const Program& program, Diagnostics& out);
 // Nothing waits for an event that is recorded later in its rank's issue order.
 void events(const Program& program, Diagnostics& out);
 
+// In issue order, whoever reads a buffer slot finds the version it names, and whoever writes makes
+// the one after it. O(accesses).
+void versions(const Program& program, Diagnostics& out);
+
+// No two uses of a buffer slot of which one writes, unless an event or a stream of runs orders
+// them. O(accesses * streams).
+void races(const Program& program, Diagnostics& out);
+
 // Does the program complete for every timing under these semantics? One cycle if not. A blocked
 // transfer stalls its stream.
 [[nodiscard]] bool completes(const Program& program, Semantics semantics);

@@ -69,6 +69,8 @@ ProgramVerdict verify(const Problem& problem, const Program& program,
   ProgramVerdict verdict;
   rules::matching(problem, program, verdict.diagnostics);
   rules::events(program, verdict.diagnostics);
+  rules::versions(program, verdict.diagnostics);
+  rules::races(program, verdict.diagnostics);
   verdict.semantics = verdicts(program);
   for (const auto& [semantics, completes] : verdict.semantics) {
     if (!completes && std::ranges::find(asked, semantics) != asked.end()) {

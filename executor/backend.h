@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/compute.h"
+#include "scheduler/ir/execution_model.h"
+#include "scheduler/ir/program.h"
+#include "scheduler/ir/timeline.h"
+
+namespace counterflow::exec {
+
+// Why a run stopped: the first instruction that could not go on, and what it was waiting for.
+struct Failure {
+  Rank rank = 0;
+  std::uint32_t instruction = 0;
+  int step = 0;
+  std::string reason;  // "waits for F3 of stage 2 from rank 1, which has not posted its send"
+};
+
+struct RunSettings {
+  int steps = 1;
+  std::uint64_t seed = 0;  // of the interleaving, where the backend chooses one
+  ExecutionModel execution = ExecutionModel::nccl();  // the rules transfers follow
+};
+
+struct RunResult {
+  std::vector<Timeline> steps;  // measured, one a completed step; times from the step's begin
+  std::optional<Failure> failure;
+};
+
+// A machine that executes Programs. Runs every step to its end, or to the first failure; never
+// hangs. The program must have been verified.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual RunResult run(const Program& program, Compute& compute,
+                                      const RunSettings& settings) = 0;
+};
+
+}  // namespace counterflow::exec

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/graph/happens_before.h"
+#include "scheduler/graph/recordings.h"
+#include "scheduler/ir/schedule_file.h"
+#include "scheduler/verify/buffer_uses.h"
+#include "scheduler/verify/rules.h"
+
+namespace counterflow::rules {
+namespace {
+
+// Who used a slot since, and including, the last write.
+struct SlotUses {
+  std::uint32_t writer = kNone;
+  std::vector<std::uint32_t> readers{};
+};
+
+// One rank in issue order: every use must follow the last write, every write also the reads before.
+class RaceFinder {
+ public:
+  RaceFinder(std::size_t number, const RankProgram& rank, Diagnostics& out)
+      : number_(static_cast<Rank>(number)),
+        rank_(rank),
+        out_(out),
+        recordings_(rank),
+        order_(rank),
+        uses_(rank.slots.size()) {}
+
+  void find() {
+    for (at_ = 0; at_ < rank_.instructions.size(); ++at_) {
+      const Instruction& instruction = rank_.instructions[at_];
+      order_.begin(at_);
+      for (const EventWait& wait : rank_.waits_of(instruction)) {
+        const std::uint32_t recorder = recordings_.recorder(wait);
+        if (recorder < at_) order_.learn(recorder);
+      }
+      for_each_use(rank_, instruction, [&](const Access& use) { check(use); });
+      order_.finish();
+    }
+  }
+
+ private:
+  void check(const Access& use) {
+    SlotUses& uses = uses_[use.slot];
+    require(uses.writer, use);
+    if (!use.is_write) {
+      // Whoever follows a run follows the runs before it on its stream.
+      if (!uses.readers.empty() && precedes_on_stream(uses.readers.back())) uses.readers.pop_back();
+      uses.readers.push_back(at_);
+      return;
+    }
+    for (const std::uint32_t reader : uses.readers) require(reader, use);
+    uses.readers.clear();
+    uses.writer = at_;
+  }
+
+  [[nodiscard]] bool precedes_on_stream(std::uint32_t earlier) const {
+    const Instruction& a = rank_.instructions[earlier];
+    const Instruction& b = rank_.instructions[at_];
+    return a.kind == InstructionKind::run && b.kind == InstructionKind::run && a.stream == b.stream;
+  }
+
+  void require(std::uint32_t earlier, const Access& use) {
+    if (earlier == kNone || earlier == at_ || order_.follows(earlier)) return;
+    const Op& other = rank_.instructions[earlier].op;
+    out_.push_back({.rule = "race",
+                    .rank = number_,
+                    .index = at_,
+                    .op = rank_.instructions[at_].op,
+                    .message = fmt::format(
+                        "{} {} buffer slot {} while {} may still use it: no event and no stream "
+                        "orders them; let it wait for the event of {}",
+                        to_string(rank_.instructions[at_].op), use.is_write ? "writes" : "reads",
+                        use.slot, to_string(other), to_string(other))});
+  }
+
+  Rank number_;
+  const RankProgram& rank_;
+  Diagnostics& out_;
+  const Recordings recordings_;
+  HappensBefore order_;
+  std::vector<SlotUses> uses_;  // [slot]
+  std::uint32_t at_ = 0;
+};
+
+}  // namespace
+
+void races(const Program& program, Diagnostics& out) {
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    RaceFinder(rank, program.ranks[rank], out).find();
+  }
+}
+
+}  // namespace counterflow::rules

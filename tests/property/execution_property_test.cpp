@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "executor/virtual_streams.h"
+#include "scheduler/passes/compile.h"
+#include "scheduler/verify/verify.h"
+#include "schedules/registry.h"
+#include "tests/support/problems.h"
+#include "tests/support/random_problems.h"
+#include "tests/support/value_compute.h"
+
+namespace counterflow {
+namespace {
+
+using exec::RunResult;
+using exec::VirtualStreams;
+using testing::ExpectedValues;
+using testing::ValueCompute;
+
+// Room for a value in every slot.
+void give_room(Problem& problem) {
+  for (Bytes& size : problem.message) size = Bytes{16};
+  for (StageMemory& memory : problem.memory) memory = {Bytes{32}, Bytes{16}};
+}
+
+std::vector<ExecutionModel> models() {
+  ExecutionModel one_queue = ExecutionModel::nccl();
+  one_queue.hardware_queues = 1;
+  return {ExecutionModel::ideal(), ExecutionModel::nccl(), ExecutionModel::gloo(), one_queue};
+}
+
+TEST(VirtualStreams, EveryInterleavingComputesTheSame) {
+  testing::RandomProblems problems(5);
+  int runs = 0;
+  for (int n = 0; n < 300; ++n) {
+    auto [family, problem] = problems.next();
+    give_room(problem);
+    const Schedule schedule = generate(*family, problem);
+    const Program program = compile(problem, schedule);
+    const ProgramVerdict verdict = verify(problem, program);
+    ASSERT_TRUE(verdict.diagnostics.empty())
+        << family->name << ": " << verdict.diagnostics.front().message;
+    ExpectedValues expected(problem, schedule);
+    for (const ExecutionModel& model : models()) {
+      ValueCompute compute;
+      const RunResult result = VirtualStreams().run(
+          program, compute,
+          {.steps = 2, .seed = static_cast<std::uint64_t>(n), .execution = model});
+      ASSERT_FALSE(result.failure) << family->name << " " << model.name << ": rank "
+                                   << result.failure->rank << ": " << result.failure->reason;
+      ASSERT_EQ(result.steps.size(), 2U);
+      ++runs;
+      for (const auto& order : schedule.ranks) {
+        for (const Slot& slot : order) {
+          for (const Op& op : {slot.first, slot.second}) {
+            if (op.kind == OpKind::none) continue;
+            ASSERT_EQ(compute.results().at(ValueCompute::key(op)), expected.of(op))
+                << family->name << " " << to_string(op);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(runs, 1200);
+}
+
+std::map<BufferPool, int> slots_of(const RankProgram& rank) {
+  std::map<BufferPool, int> counts;
+  for (const BufferSlot& slot : rank.slots) ++counts[slot.pool];
+  return counts;
+}
+
+TEST(Buffers, DoNotGrowWithTheMicrobatches) {
+  for (const Family& family : families()) {
+    // These hold every microbatch by design.
+    if (family.name == "gpipe" || family.name == "looped-bfs") continue;
+    const int v = family.default_chunks;
+    const Problem few = testing::family_problem(family, 4, v, 16);
+    const Problem many = testing::family_problem(family, 4, v, 64);
+    const Program small = compile(few, generate(family, few));
+    const Program large = compile(many, generate(family, many));
+    for (std::size_t r = 0; r < 4; ++r) {
+      EXPECT_EQ(slots_of(small.ranks[r]), slots_of(large.ranks[r])) << family.name << " " << r;
+    }
+  }
+}
+
+TEST(Buffers, OneForwardOneBackwardHoldsWhatIsInFlight) {
+  const Family& family = *find_family("1f1b");
+  const Problem problem = testing::family_problem(family, 4, 1, 64);
+  const Program program = compile(problem, generate(family, problem));
+  for (int r = 0; r < 4; ++r) {
+    auto slots = slots_of(program.ranks[static_cast<std::size_t>(r)]);
+    const int in_flight = 4 - r;
+    EXPECT_EQ(slots[BufferPool::saved], in_flight);
+    // Inputs of what is in flight, one more to receive into, and outputs on their way.
+    EXPECT_LE(slots[BufferPool::activations], in_flight + 2) << r;
+    EXPECT_LE(slots[BufferPool::gradients], 3) << r;
+  }
+}
+
+}  // namespace
+}  // namespace counterflow
