@@ -1,14 +1,13 @@
 #include "executor/virtual_streams.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <utility>
 #include <vector>
 
+#include "executor/exchange.h"
+#include "executor/progress.h"
 #include "scheduler/graph/matching.h"
 #include "scheduler/graph/prerequisites.h"
 
@@ -45,7 +44,7 @@ class Machine {
         matching_(program),
         prerequisites_(program, settings.execution),
         random_(settings.seed),
-        transfers_(program.ranks.size()) {
+        exchange_(program, matching_, settings.execution.semantics, memories_) {
     for (const RankProgram& rank : program.ranks) memories_.emplace_back(rank);
   }
 
@@ -66,21 +65,18 @@ class Machine {
   }
 
  private:
-  struct End {
-    bool posted = false;
-    std::vector<std::byte> buffered{};  // of a send whose receive is not there yet
-  };
-
   void begin_step() {
     pending_.assign(prerequisites_.counts().begin(), prerequisites_.counts().end());
     ends_left_.assign(pending_.size(), 0);
+    begun_.assign(pending_.size(), false);
+    ended_.assign(pending_.size(), false);
+    exchange_.clear();
     timelines_.assign(program_.ranks.size(), {});
     now_ = 0;
     done_ = 0;
     start_ = std::chrono::steady_clock::now();
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
       timelines_[r].instructions.assign(program_.ranks[r].instructions.size(), {});
-      transfers_[r].assign(program_.ranks[r].transfers.size(), {});
       memories_[r].clear();
       compute_.begin_step(static_cast<Rank>(r), step_);
     }
@@ -119,6 +115,7 @@ class Machine {
   }
 
   void begin(Index index) {
+    begun_[index] = true;
     interval(index).begin = now();
     satisfy(prerequisites_.after_begin(index));
     const Instruction& what = instruction(index);
@@ -135,6 +132,7 @@ class Machine {
   }
 
   void end(Index index) {
+    ended_[index] = true;
     interval(index).end = now();
     ++done_;
     satisfy(prerequisites_.after_end(index));
@@ -167,73 +165,18 @@ class Machine {
     const std::uint32_t rank = prerequisites_.rank(index);
     ends_left_[index] = what.body.count;
     for (std::uint32_t k = what.body.first; k < what.body.first + what.body.count; ++k) {
-      transfers_[rank][k].posted = true;
-      if (!failure_) meet(rank, k);
+      const Exchange::Outcome outcome = exchange_.post(rank, k);
+      if (!outcome.fault.empty()) return fail(index, outcome.fault);
+      if (outcome.other) {
+        const Matching::End other = matching_.partner(rank, k);
+        ended(prerequisites_.index(other.rank, matching_.instruction(other.rank, other.transfer)));
+      }
+      if (outcome.mine) ended(index);
     }
     if (what.body.count == 0) end(index);
   }
 
-  void meet(std::uint32_t rank, std::uint32_t transfer) {
-    const Matching::End other = matching_.partner(rank, transfer);
-    const bool send = program_.ranks[rank].transfers[transfer].is_send;
-    const bool buffered = settings_.execution.semantics == Semantics::buffered;
-    const bool there = other.exists() && transfers_[other.rank][other.transfer].posted;
-    if (!there) {
-      if (send && buffered) {
-        const Buffer data = data_of(rank, transfer);
-        transfers_[rank][transfer].buffered.assign(data.begin(), data.end());
-        check_version(rank, transfer);
-        ended(rank, transfer);
-      }
-      return;
-    }
-    const Matching::End from = send ? Matching::End{rank, transfer} : other;
-    const Matching::End to = send ? other : Matching::End{rank, transfer};
-    const bool sender_left = !send && buffered;
-    if (!sender_left) check_version(from.rank, from.transfer);
-    check_version(to.rank, to.transfer);
-    move(from, to, sender_left);
-    if (failure_) return;
-    ended(to.rank, to.transfer);
-    if (!sender_left) ended(from.rank, from.transfer);
-  }
-
-  void move(Matching::End from, Matching::End to, bool from_copy) {
-    const Transfer& sent = program_.ranks[from.rank].transfers[from.transfer];
-    const Transfer& received = program_.ranks[to.rank].transfers[to.transfer];
-    if (sent.payload != received.payload || sent.size != received.size ||
-        sent.type != received.type) {
-      return fail(owner(to), "receives another message than it names");
-    }
-    const std::vector<std::byte>& copy = transfers_[from.rank][from.transfer].buffered;
-    const Buffer source = from_copy ? Buffer(const_cast<std::byte*>(copy.data()), copy.size())
-                                    : data_of(from.rank, from.transfer);
-    const Buffer target = data_of(to.rank, to.transfer);
-    if (!source.empty()) std::memcpy(target.data(), source.data(), source.size());
-  }
-
-  Buffer data_of(std::uint32_t rank, std::uint32_t transfer) {
-    const Transfer& what = program_.ranks[rank].transfers[transfer];
-    return what.slot == kNone ? Buffer() : memories_[rank].buffer(what.slot);
-  }
-
-  void check_version(std::uint32_t rank, std::uint32_t transfer) {
-    const Transfer& what = program_.ranks[rank].transfers[transfer];
-    if (what.slot == kNone) return;
-    const Access access{.slot = what.slot,
-                        .version = what.version & 0x7fffffffU,
-                        .is_write = what.is_send ? 0U : 1U};
-    RankMemory& memory = memories_[rank];
-    if (!memory.finds(access)) return fail(owner({rank, transfer}), memory.complaint(access));
-    memory.wrote(access);
-  }
-
-  [[nodiscard]] Index owner(Matching::End end) const {
-    return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
-  }
-
-  void ended(std::uint32_t rank, std::uint32_t transfer) {
-    const Index index = owner({rank, transfer});
+  void ended(Index index) {
     if (--ends_left_[index] == 0) end(index);
   }
 
@@ -243,23 +186,12 @@ class Machine {
                        prerequisites_.instruction(index), step_, std::move(reason)};
   }
 
-  // Nothing can begin: the first instruction, in issue order, that has begun and not ended, else
-  // the first that has not begun.
   [[nodiscard]] Failure stuck() const {
-    for (Index index = 0; index < pending_.size(); ++index) {
-      if (ends_left_[index] > 0) {
-        return {static_cast<Rank>(prerequisites_.rank(index)), prerequisites_.instruction(index),
-                step_,
-                fmt::format("waits for the other end of {} of its transfers", ends_left_[index])};
-      }
-    }
-    for (Index index = 0; index < pending_.size(); ++index) {
-      if (pending_[index] > 0) {
-        return {static_cast<Rank>(prerequisites_.rank(index)), prerequisites_.instruction(index),
-                step_, "waits for an instruction of its rank that never ends"};
-      }
-    }
-    return {};
+    const Progress progress{
+        .begun = [this](Index index) { return begun_[index]; },
+        .ended = [this](Index index) { return ended_[index]; },
+    };
+    return why_stuck(program_, matching_, prerequisites_, progress, step_);
   }
 
   const Program& program_;
@@ -269,10 +201,11 @@ class Machine {
   const Matching matching_;
   const Prerequisites prerequisites_;
   Random random_;
-  std::vector<RankMemory> memories_;         // [rank]
-  std::vector<std::vector<End>> transfers_;  // [rank][transfer]
-  std::vector<std::uint32_t> pending_;       // [index]
-  std::vector<std::uint32_t> ends_left_;     // [index] transfers not ended yet
+  std::vector<RankMemory> memories_;  // [rank]
+  Exchange exchange_;
+  std::vector<std::uint32_t> pending_;    // [index]
+  std::vector<std::uint32_t> ends_left_;  // [index] transfers not ended yet
+  std::vector<bool> begun_, ended_;       // [index]
   std::vector<Index> ready_;
   std::vector<RankTimeline> timelines_;
   std::optional<Failure> failure_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/threads.h"
 #include "executor/virtual_streams.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
@@ -34,39 +35,53 @@ std::vector<ExecutionModel> models() {
   return {ExecutionModel::ideal(), ExecutionModel::nccl(), ExecutionModel::gloo(), one_queue};
 }
 
-TEST(VirtualStreams, EveryInterleavingComputesTheSame) {
-  testing::RandomProblems problems(5);
-  int runs = 0;
-  for (int n = 0; n < 300; ++n) {
+// Every op of the schedule computed what it must.
+void expect_right(const Problem& problem, const Schedule& schedule, const ValueCompute& compute) {
+  ExpectedValues expected(problem, schedule);
+  for (const auto& order : schedule.ranks) {
+    for (const Slot& slot : order) {
+      for (const Op& op : {slot.first, slot.second}) {
+        if (op.kind == OpKind::none) continue;
+        ASSERT_EQ(compute.results().at(ValueCompute::key(op)), expected.of(op)) << to_string(op);
+      }
+    }
+  }
+}
+
+// Lowers random problems and runs them under every model.
+void run_random_problems(exec::Backend& backend, std::uint64_t seed, int count) {
+  testing::RandomProblems problems(seed);
+  for (int n = 0; n < count; ++n) {
     auto [family, problem] = problems.next();
+    SCOPED_TRACE(family->name);
     give_room(problem);
     const Schedule schedule = generate(*family, problem);
     const Program program = compile(problem, schedule);
     const ProgramVerdict verdict = verify(problem, program);
-    ASSERT_TRUE(verdict.diagnostics.empty())
-        << family->name << ": " << verdict.diagnostics.front().message;
-    ExpectedValues expected(problem, schedule);
+    ASSERT_TRUE(verdict.diagnostics.empty()) << verdict.diagnostics.front().message;
     for (const ExecutionModel& model : models()) {
+      SCOPED_TRACE(model.name);
       ValueCompute compute;
-      const RunResult result = VirtualStreams().run(
-          program, compute,
-          {.steps = 2, .seed = static_cast<std::uint64_t>(n), .execution = model});
-      ASSERT_FALSE(result.failure) << family->name << " " << model.name << ": rank "
-                                   << result.failure->rank << ": " << result.failure->reason;
+      const RunResult result =
+          backend.run(program, compute,
+                      {.steps = 2, .seed = static_cast<std::uint64_t>(n), .execution = model});
+      ASSERT_FALSE(result.failure)
+          << "rank " << result.failure->rank << ": " << result.failure->reason;
       ASSERT_EQ(result.steps.size(), 2U);
-      ++runs;
-      for (const auto& order : schedule.ranks) {
-        for (const Slot& slot : order) {
-          for (const Op& op : {slot.first, slot.second}) {
-            if (op.kind == OpKind::none) continue;
-            ASSERT_EQ(compute.results().at(ValueCompute::key(op)), expected.of(op))
-                << family->name << " " << to_string(op);
-          }
-        }
-      }
+      expect_right(problem, schedule, compute);
+      if (::testing::Test::HasFatalFailure()) return;
     }
   }
-  EXPECT_EQ(runs, 1200);
+}
+
+TEST(VirtualStreams, EveryInterleavingComputesTheSame) {
+  VirtualStreams backend;
+  run_random_problems(backend, 5, 300);
+}
+
+TEST(Threads, ComputeTheSame) {
+  exec::Threads backend;
+  run_random_problems(backend, 6, 30);
 }
 
 std::map<BufferPool, int> slots_of(const RankProgram& rank) {

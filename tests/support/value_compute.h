@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -62,9 +63,11 @@ class ValueCompute final : public exec::Compute {
     if (op.kind == OpKind::forward || op.kind == OpKind::backward_input) {
       write(buffers.saved, value);
     }
+    const std::scoped_lock lock(mutex_);
     results_[key(op)] = value;
   }
 
+  std::mutex mutex_;
   std::map<Key, Word> results_;
 };
 
