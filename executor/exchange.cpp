@@ -51,14 +51,14 @@ Exchange::Outcome Exchange::post_send(Matching::End send, Matching::End receive)
   if (buffered_) {
     const Buffer bytes = data(send);
     message.copy.assign(bytes.begin(), bytes.end());
-    outcome.fault = use(send);
+    use(send, outcome);
     outcome.mine = true;
   }
   const bool waiting =
       (message.posted.fetch_or(kSent, std::memory_order_acq_rel) & kReceiving) != 0;
-  if (!waiting || !outcome.fault.empty()) return outcome;
-  if (!buffered_) outcome.fault = use(send);
-  if (outcome.fault.empty()) outcome.fault = deliver(send, receive, data(send));
+  if (!waiting) return outcome;
+  if (!buffered_) use(send, outcome);
+  deliver(send, receive, data(send), outcome);
   outcome.mine = outcome.other = true;
   return outcome;
 }
@@ -68,14 +68,23 @@ Exchange::Outcome Exchange::post_receive(Matching::End receive, Matching::End se
   const bool there = (message.posted.fetch_or(kReceiving, std::memory_order_acq_rel) & kSent) != 0;
   if (!there) return {};
   Outcome outcome{.mine = true, .other = !buffered_};
-  if (!buffered_) outcome.fault = use(send);
-  if (outcome.fault.empty()) {
-    outcome.fault = deliver(send, receive, buffered_ ? Buffer(message.copy) : data(send));
-  }
+  if (!buffered_) use(send, outcome);
+  deliver(send, receive, buffered_ ? Buffer(message.copy) : data(send), outcome);
   return outcome;
 }
 
-std::string Exchange::deliver(Matching::End send, Matching::End receive, Buffer from) {
+void Exchange::deliver(Matching::End send, Matching::End receive, Buffer from, Outcome& outcome) {
+  if (!outcome.fault.empty()) return;
+  outcome.fault = mismatch(send, receive);
+  outcome.at = receive;
+  if (outcome.fault.empty()) use(receive, outcome);
+  const Buffer to = data(receive);
+  if (outcome.fault.empty() && !from.empty() && !to.empty()) {
+    std::memcpy(to.data(), from.data(), from.size());
+  }
+}
+
+std::string Exchange::mismatch(Matching::End send, Matching::End receive) const {
   const Transfer& sent = transfer(send);
   const Transfer& expected = transfer(receive);
   if (sent.payload != expected.payload) {
@@ -87,26 +96,19 @@ std::string Exchange::deliver(Matching::End send, Matching::End receive, Buffer 
                        describe(sent.payload), send.rank, sent.size.value, name(sent.type),
                        receive.rank, expected.size.value, name(expected.type));
   }
-  std::string fault = use(receive);
-  const Buffer to = data(receive);
-  if (fault.empty() && !from.empty() && !to.empty()) {
-    std::memcpy(to.data(), from.data(), from.size());
-  }
-  return fault;
+  return {};
 }
 
-std::string Exchange::use(Matching::End end) {
+void Exchange::use(Matching::End end, Outcome& outcome) {
   const Transfer& what = transfer(end);
-  if (what.slot == kNone) return {};
+  if (what.slot == kNone) return;
   const Access access{
       .slot = what.slot, .version = what.version & 0x7fffffffU, .is_write = what.is_send ? 0U : 1U};
   RankMemory& memory = memories_[end.rank];
-  if (!memory.finds(access)) {
-    return fmt::format("rank {} {} {}: {}", end.rank, what.is_send ? "sends" : "receives",
-                       describe(what.payload), memory.complaint(access));
-  }
-  memory.wrote(access);
-  return {};
+  if (memory.finds(access)) return memory.wrote(access);
+  outcome.fault = fmt::format("rank {} {} {}: {}", end.rank, what.is_send ? "sends" : "receives",
+                              describe(what.payload), memory.complaint(access));
+  outcome.at = end;
 }
 
 Buffer Exchange::data(Matching::End end) {

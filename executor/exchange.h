@@ -18,11 +18,13 @@ namespace counterflow::exec {
 // slots. A buffered send leaves a copy and goes. Any thread may post; nobody ever blocks here.
 class Exchange {
  public:
-  // Which ends of the message have ended by this post; what is wrong with them, in words.
+  // Which ends of the message have ended by this post; what is wrong, in words, and at which end:
+  // a message that is not what its receiver expects is wrong there.
   struct Outcome {
     bool mine = false;
     bool other = false;
     std::string fault{};
+    Matching::End at{};
   };
 
   // Everything given must outlive it.
@@ -43,8 +45,9 @@ class Exchange {
 
   [[nodiscard]] Outcome post_send(Matching::End send, Matching::End receive);
   [[nodiscard]] Outcome post_receive(Matching::End receive, Matching::End send);
-  [[nodiscard]] std::string deliver(Matching::End send, Matching::End receive, Buffer from);
-  [[nodiscard]] std::string use(Matching::End end);
+  void deliver(Matching::End send, Matching::End receive, Buffer from, Outcome& outcome);
+  [[nodiscard]] std::string mismatch(Matching::End send, Matching::End receive) const;
+  void use(Matching::End end, Outcome& outcome);
   [[nodiscard]] const Transfer& transfer(Matching::End end) const {
     return program_.ranks[end.rank].transfers[end.transfer];
   }

@@ -166,14 +166,15 @@ class Machine {
     ends_left_[index] = what.body.count;
     for (std::uint32_t k = what.body.first; k < what.body.first + what.body.count; ++k) {
       const Exchange::Outcome outcome = exchange_.post(rank, k);
-      if (!outcome.fault.empty()) return fail(index, outcome.fault);
-      if (outcome.other) {
-        const Matching::End other = matching_.partner(rank, k);
-        ended(prerequisites_.index(other.rank, matching_.instruction(other.rank, other.transfer)));
-      }
+      if (!outcome.fault.empty()) return fail(owner(outcome.at), outcome.fault);
+      if (outcome.other) ended(owner(matching_.partner(rank, k)));
       if (outcome.mine) ended(index);
     }
     if (what.body.count == 0) end(index);
+  }
+
+  [[nodiscard]] Index owner(Matching::End end) const {
+    return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
   }
 
   void ended(Index index) {

@@ -6,6 +6,7 @@
 
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/evaluate.h"
+#include "scheduler/graph/op_messages.h"
 #include "scheduler/passes/compute_of.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/passes/slot_allocator.h"
@@ -119,20 +120,6 @@ class Timing {
   Evaluation evaluation_;
   std::vector<Time> made_, needed_;  // [channel][microbatch]
 };
-
-// One side of a run's needs: what an op reads and writes, in the order Access documents.
-template <typename Read, typename Write>
-void for_each_message(const Channels& channels, const Op& op, Read read, Write write) {
-  if (op.kind == OpKind::none) return;
-  Op of_kind = op;
-  of_kind.kind = OpKind::forward;
-  for (const Channels::Id id : channels.inputs(of_kind)) read(id);
-  if (is_backward(op.kind)) {
-    of_kind.kind = OpKind::backward_input;
-    for (const Channels::Id id : channels.inputs(of_kind)) read(id);
-  }
-  for (const Channels::Id id : channels.outputs(op)) write(id);
-}
 
 // Walks one rank's list, giving out slots at first use and taking them back at the last.
 class RankBuffers {

@@ -42,9 +42,11 @@ void matching(const Problem& problem, const Program& program, Diagnostics& out);
 // Nothing waits for an event that is recorded later in its rank's issue order.
 void events(const Program& program, Diagnostics& out);
 
-// In issue order, whoever reads a buffer slot finds the version it names, and whoever writes makes
-// the one after it. O(accesses).
-void versions(const Program& program, Diagnostics& out);
+// Buffers, where they are assigned: every run names what its ops use, every transfer where it
+// leaves from or arrives; in issue order whoever reads finds the version and the very value it
+// needs, whoever writes makes the version after the last; slots are large enough and share no byte.
+// O(accesses).
+void buffers(const Problem& problem, const Program& program, Diagnostics& out);
 
 // No two uses of a buffer slot of which one writes, unless an event or a stream of runs orders
 // them. O(accesses * streams).

@@ -69,7 +69,7 @@ ProgramVerdict verify(const Problem& problem, const Program& program,
   ProgramVerdict verdict;
   rules::matching(problem, program, verdict.diagnostics);
   rules::events(program, verdict.diagnostics);
-  rules::versions(program, verdict.diagnostics);
+  rules::buffers(problem, program, verdict.diagnostics);
   rules::races(program, verdict.diagnostics);
   verdict.semantics = verdicts(program);
   for (const auto& [semantics, completes] : verdict.semantics) {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "scheduler/graph/channels.h"
+#include "scheduler/ir/op.h"
+
+namespace counterflow {
+
+// The messages an op uses, in the order its accesses document: read(id) for each activation its
+// stage takes in and, of a backward, for each output gradient; then write(id) for each it makes.
+template <typename Read, typename Write>
+void for_each_message(const Channels& channels, const Op& op, Read read, Write write) {
+  Op of_kind = op;
+  of_kind.kind = OpKind::forward;
+  for (const Channels::Id id : channels.inputs(of_kind)) read(id);
+  if (is_backward(op.kind)) {
+    of_kind.kind = OpKind::backward_input;
+    for (const Channels::Id id : channels.inputs(of_kind)) read(id);
+  }
+  for (const Channels::Id id : channels.outputs(op)) write(id);
+}
+
+}  // namespace counterflow
