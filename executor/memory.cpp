@@ -8,10 +8,13 @@ namespace counterflow::exec {
 
 RankMemory::RankMemory(const RankProgram& program)
     : slots_(program.slots), versions_(program.slots.size(), 0) {
+  std::array<std::size_t, kBufferPools> sizes{};
   for (const BufferSlot& slot : slots_) {
-    auto& pool = pools_[static_cast<std::size_t>(slot.pool)];
-    const auto end = static_cast<std::size_t>((slot.offset + slot.size).value);
-    if (pool.size() < end) pool.resize(end);
+    std::size_t& size = sizes[static_cast<std::size_t>(slot.pool)];
+    size = std::max(size, static_cast<std::size_t>((slot.offset + slot.size).value));
+  }
+  for (std::size_t pool = 0; pool < kBufferPools; ++pool) {
+    pools_[pool] = std::make_unique_for_overwrite<std::byte[]>(sizes[pool]);
   }
 }
 

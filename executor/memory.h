@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +14,8 @@ namespace counterflow::exec {
 
 using Buffer = std::span<std::byte>;
 
-// The buffer slots of one rank, in one block of memory a pool, and which version each holds.
+// The buffer slots of one rank, in one block of memory a pool, and which version each holds. What
+// is never written takes no physical memory.
 class RankMemory {
  public:
   // Allocates; throws std::bad_alloc.
@@ -22,9 +23,8 @@ class RankMemory {
 
   [[nodiscard]] Buffer buffer(std::uint32_t slot) {
     const BufferSlot& what = slots_[slot];
-    return Buffer(pools_[static_cast<std::size_t>(what.pool)])
-        .subspan(static_cast<std::size_t>(what.offset.value),
-                 static_cast<std::size_t>(what.size.value));
+    std::byte* pool = pools_[static_cast<std::size_t>(what.pool)].get();
+    return {pool + what.offset.value, static_cast<std::size_t>(what.size.value)};
   }
   [[nodiscard]] BufferPool pool(std::uint32_t slot) const { return slots_[slot].pool; }
 
@@ -43,7 +43,7 @@ class RankMemory {
 
  private:
   std::span<const BufferSlot> slots_;
-  std::array<std::vector<std::byte>, kBufferPools> pools_;
+  std::array<std::unique_ptr<std::byte[]>, kBufferPools> pools_;
   std::vector<std::uint32_t> versions_;  // [slot]
 };
 
