@@ -12,6 +12,7 @@
 #include "driver/file_facts.h"
 #include "driver/input_file.h"
 #include "driver/suggestion.h"
+#include "scheduler/problem/stages_from_layers.h"
 #include "scheduler/problem/text.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
@@ -194,6 +195,23 @@ void note_group_size(Plan& plan) {
                   plan.config.group_size->value, plan.schedule.name));
 }
 
+// How layers became stages, and what looks wrong about it.
+void note_layers(Plan& plan) {
+  const Config& config = plan.config;
+  if (!config.layers) return;
+  const Cut cut = layer_cut(
+      config, {.placement = plan.problem.placement, .forward_only = plan.problem.forward_only});
+  const std::vector<Layer>& layers = config.layers->list;
+  if (!config.layout) {
+    plan.notes.push_back(fmt::format(
+        "no layout: the layers are cut by their load as \"{}\"; `counterflow partition` finds the "
+        "cut that is fastest",
+        layout_string(letters_of(layers, cut))));
+  }
+  const std::vector<std::string> said = advice(layers, cut);
+  plan.notes.insert(plan.notes.end(), said.begin(), said.end());
+}
+
 }  // namespace
 
 bool is_schedule_file(std::string_view schedule) {
@@ -229,6 +247,7 @@ Plan make_plan(Config config, const std::filesystem::path& folder) {
     throw InputError(wanted.where, unknown_schedule(wanted.value));
   }
   note_group_size(plan);
+  note_layers(plan);
   return plan;
 }
 

@@ -21,6 +21,7 @@ void add_compile(CLI::App& app, Command& run);
 void add_simulate(CLI::App& app, Command& run);
 void add_verify(CLI::App& app, Command& run);
 void add_compare(CLI::App& app, Command& run);
+void add_partition(CLI::App& app, Command& run);
 void add_schedules(CLI::App& app, Command& run);
 
 }  // namespace counterflow

@@ -39,6 +39,7 @@ struct Refusal {
 struct Comparison {
   std::vector<NamedRun> runs;
   std::vector<Refusal> refused;
+  bool of_one_model = false;  // cut from the same layers, whatever the number of stages
 };
 
 // The options of one of the schedules.
@@ -60,7 +61,7 @@ NamedRun run_schedule(const Options& options) {
 }
 
 // A mistyped name or a faulty config is the user's to mend; a family that does not fit is a result.
-void check_inputs(const CompareOptions& options) {
+Config check_inputs(const CompareOptions& options) {
   if (options.schedules.empty()) {
     throw InputError("compare needs --schedules a,b,c beside a config, or two timeline.json");
   }
@@ -71,11 +72,12 @@ void check_inputs(const CompareOptions& options) {
                     options.schedule));
   }
   const Options first = options_for(options, options.schedules.front());
-  first.name_as_typed([&] { return read_config(first.config, first.overrides()); });
+  Config config = first.name_as_typed([&] { return read_config(first.config, first.overrides()); });
   for (const std::string& name : options.schedules) {
     if (name == "auto" || is_schedule_file(name) || find_family(name) != nullptr) continue;
     throw InputError("--schedules: " + unknown_schedule(name));
   }
+  return config;
 }
 
 // Of a file there is no shape to refuse: whatever is wrong with it is an error.
@@ -85,8 +87,8 @@ void check_inputs(const CompareOptions& options) {
 }
 
 Comparison compare_schedules(const CompareOptions& options) {
-  check_inputs(options);
   Comparison result;
+  result.of_one_model = check_inputs(options).layers.has_value();
   for (const std::string& schedule : options.schedules) {
     const Options one = options_for(options, schedule);
     try {
@@ -165,7 +167,7 @@ int compare(const CompareOptions& options) {
     print(comparison_json(result));
   } else if (!options.quiet) {
     print(compare_table(result.runs));
-    note_stage_counts(result.runs);
+    if (!result.of_one_model) note_stage_counts(result.runs);
   }
   return kDone;
 }

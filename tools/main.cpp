@@ -70,6 +70,7 @@ int run(int argc, const char* const* argv) {
   add_simulate(app, command);
   add_verify(app, command);
   add_compare(app, command);
+  add_partition(app, command);
   add_schedules(app, command);
   if (const std::string_view option = without_value(argc, argv); !option.empty()) {
     return usage_error(app, fmt::format("{}: the value after = is empty", option));

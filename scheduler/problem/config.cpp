@@ -44,7 +44,8 @@ ExecutionModel read_execution(const Cursor& at) {
 void read_memory(const Cursor& at, Config& config) {
   at.allow_keys({"limit", "limit_activations", "static"});
   if (const auto c = at.find("limit")) {
-    if (!config.activation && !at.find("static")) {
+    const bool layers_say = config.layers && config.layers->has_activation;
+    if (!config.activation && !layers_say && !at.find("static")) {
       c->fail(
           "given without stages.activation, so there is nothing to limit; add for example "
           "activation: 100MiB, or use memory.limit_activations");
@@ -63,11 +64,11 @@ std::string_view read_time_unit(const std::optional<Cursor>& at) {
 }
 
 // The unit of bare durations, which either of two keys may give.
-std::string_view bare_time_unit(const Cursor& root, const Cursor& stages) {
+std::string_view bare_time_unit(const Cursor& root, const std::optional<Cursor>& stages) {
   const auto units = root.find("units");
   if (units) units->allow_keys({"time"});
   const std::string_view general = read_time_unit(units ? units->find("time") : std::nullopt);
-  const auto own = stages.find("time_unit");
+  const auto own = stages ? stages->find("time_unit") : std::nullopt;
   const std::string_view local = read_time_unit(own);
   if (!general.empty() && !local.empty() && general != local) {
     own->fail(
@@ -76,20 +77,36 @@ std::string_view bare_time_unit(const Cursor& root, const Cursor& stages) {
   return general.empty() ? local : general;
 }
 
+// The stages as they are, or the layers they are cut from.
+void read_model(const Cursor& root, Config& config) {
+  const auto stages = root.find("stages");
+  const auto layers = root.find("layers");
+  const auto layout = root.find("layout");
+  if (stages && layers) {
+    layers->fail("given beside stages, which they stand in for; keep one of the two");
+  }
+  if (layout && !layers) layout->fail("given without layers, which it cuts; add them");
+  if (stages) read_stages(*stages, config);
+  if (layers) read_layers(*layers, config);
+  if (layout) read_layout(*layout, config);
+}
+
 Config read_tree(const yaml::NodePtr& tree, const std::string& file) {
   const Cursor plain(tree, "");
   if (tree->kind == yaml::Node::Kind::null) {
     plain.fail("the config is empty; it needs the keys pipeline and stages");
   }
-  plain.allow_keys(
-      {"pipeline", "stages", "links", "execution", "memory", "units", "topology", "jitter"});
-  const Cursor stages =
-      plain.at("stages", "{forward: 1ms, backward_input: 1ms, backward_weight: 1ms}");
+  plain.allow_keys({"pipeline", "stages", "layers", "layout", "links", "execution", "memory",
+                    "units", "topology", "jitter"});
+  const auto stages =
+      plain.find("layers")
+          ? plain.find("stages")
+          : plain.at("stages", "{forward: 1ms, backward_input: 1ms, backward_weight: 1ms}");
   const Cursor root = plain.with_time_unit(bare_time_unit(plain, stages));
   Config config;
   config.file = file;
   read_pipeline(root.at("pipeline", "{ranks: 8, microbatches: 24, schedule: 1f1b}"), config);
-  read_stages(*root.find("stages"), config);
+  read_model(root, config);
   if (const auto links = root.find("links")) read_links(*links, config);
   if (const auto topology = root.find("topology")) read_topology(*topology, config);
   if (const auto jitter = root.find("jitter")) read_jitter(*jitter, config);

@@ -13,6 +13,7 @@
 #include "scheduler/ir/execution_model.h"
 #include "scheduler/ir/placement.h"
 #include "scheduler/problem/jitter.h"
+#include "scheduler/problem/layers.h"
 #include "scheduler/problem/problem.h"
 
 // The YAML config: read, checked, and made into a Problem. Two steps, because how many stages there
@@ -61,7 +62,11 @@ struct Config {
   SourceLocation split_backward_where;
   MicrobatchFactors factors;  // [microbatch], empty: all 1
 
-  SourceLocation stages_where;
+  // A model as layers stands in the place of the stages; they are cut when the problem is made.
+  std::optional<Layers> layers;
+  std::optional<Located<Cut>> layout;  // absent: cut so that the most loaded rank has least
+
+  SourceLocation stages_where;  // of the layers, where there are
   std::optional<PerItem<Time>> forward;
   std::optional<PerItem<Time>> backward_input;
   std::optional<PerItem<Time>> backward_weight;
@@ -97,8 +102,8 @@ struct PipelineShape {
   bool forward_only = false;
 };
 
-// The problem the config describes on this placement: list lengths checked, everything expanded to
-// one entry a stage, rank and microbatch. Throws InputError.
+// The problem the config describes on this placement: layers cut into stages, list lengths checked,
+// everything expanded to one entry a stage, rank and microbatch. Throws InputError.
 [[nodiscard]] Problem make_problem(const Config& config, const PipelineShape& shape);
 
 // Levenshtein distance in half edits: an edit counts 2, a letter of the other case 1. O(|a| |b|).

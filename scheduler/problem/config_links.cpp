@@ -91,7 +91,13 @@ void read_links(const Cursor& at, Config& config) {
   const auto message = at.find("message");
   const double bandwidth = rate ? rate->rate() : 0;
   if (message) config.message = message->per_item([](const Cursor& c) { return c.size(); });
-  if (rate && !message) {
+  const bool layers_say = config.layers && config.layers->has_message;
+  if (message && layers_say)
+    message->fail("given beside the layers' own message; keep one of them");
+  if (message && config.layers && config.message->is_list) {
+    message->fail("a list beside layers; give one size for all, or each layer its message");
+  }
+  if (rate && !message && !layers_say) {
     rate->fail("given without links.message, the size it carries; add for example message: 56MiB");
   }
   const auto latency = at.find("latency");

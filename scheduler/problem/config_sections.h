@@ -6,11 +6,15 @@
 #include "scheduler/problem/cursor.h"
 
 // One reader a section of the config; each fills its part of `config`. Later ones rely on earlier
-// ones, in this order: the number of ranks, whether there are activations, the links.
+// ones, in this order: the number of ranks, whether there are activations and messages, the links.
 namespace counterflow {
 
 void read_pipeline(const Cursor& at, Config& config);
 void read_stages(const Cursor& at, Config& config);
+void read_layers(const Cursor& at, Config& config);
+// After the pipeline and the layers. Where it is the only one to say how many stages a rank has, it
+// sets `chunks`.
+void read_layout(const Cursor& at, Config& config);
 void read_links(const Cursor& at, Config& config);
 void read_topology(const Cursor& at, Config& config);
 void read_jitter(const Cursor& at, Config& config);

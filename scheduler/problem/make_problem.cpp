@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/stages_from_layers.h"
 
 namespace counterflow {
 namespace {
@@ -230,6 +231,9 @@ Problem make_problem(const Config& config, const PipelineShape& shape) {
   const int stages = shape.placement.stages();
   const int ranks = shape.placement.ranks();
   check_size(config, stages);
+  if (config.layers) {
+    return make_problem(with_stages(config, shape, layer_cut(config, shape)), shape);
+  }
   Problem problem;
   problem.placement = shape.placement;
   problem.graph = make_graph(config, stages);

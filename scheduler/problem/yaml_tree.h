@@ -55,4 +55,8 @@ inline constexpr std::size_t kMostDepth = 32;
 // Throws InputError for bad syntax and for a path through something that is not a map.
 [[nodiscard]] NodePtr with_override(const NodePtr& root, const std::string& assignment);
 
+// The tree as YAML that parses back to it: maps in block style, lists of scalars on one line.
+// Comments and anchors are gone. O(size).
+[[nodiscard]] std::string to_text(const NodePtr& root);
+
 }  // namespace counterflow::yaml
