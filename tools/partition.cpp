@@ -1,16 +1,19 @@
+#include "driver/partition.h"
+
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "driver/partition_report.h"
 #include "scheduler/problem/yaml_tree.h"
 #include "tools/command.h"
 #include "tools/console.h"
 #include "tools/output_files.h"
-#include "tools/partition_report.h"
-#include "tools/partition_search.h"
+#include "tools/typed_plan.h"
 
 namespace counterflow {
 namespace {
@@ -20,14 +23,12 @@ struct PartitionOptions : Options {
   std::int64_t iterations = 0;
 };
 
-// A path in the config, which counts from the config's folder, as one from the output's; one that
-// was typed counts from the working directory.
+// A schedule file of the config, whose path counts from the schedule's folder, as seen from the
+// output.
 std::string moved_path(const PartitionOptions& options, const std::string& path) {
   namespace fs = std::filesystem;
-  const fs::path from =
-      options.schedule.empty() ? fs::path(options.config).parent_path() / path : fs::path(path);
   const fs::path folder = fs::absolute(options.output).parent_path();
-  return fs::absolute(from).lexically_proximate(folder).string();
+  return fs::absolute(schedule_folder(options) / path).lexically_proximate(folder).string();
 }
 
 // The config as it was asked for, with the layout, and the map and the schedule where those were
@@ -60,7 +61,12 @@ void write_config(const PartitionOptions& options, const Partition& partition) {
 }
 
 int partition_config(const PartitionOptions& options) {
-  const Partition partition = find_partition(options, options.iterations);
+  const std::vector<Semantics> semantics = options.asked_semantics();
+  const Partition partition = options.name_as_typed([&] {
+    const Config config = read_config(options.config, options.overrides());
+    return find_partition(config, schedule_folder(options), semantics, options.iterations,
+                          options.seed);
+  });
   if (!options.output.empty()) write_config(options, partition);
   if (options.json) {
     print(partition_json(partition));

@@ -3,20 +3,21 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <string_view>
 
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow {
 
+std::filesystem::path schedule_folder(const Options& options) {
+  // Paths in a config are relative to it, those on the command line to the working directory.
+  const bool typed = !options.schedule.empty();
+  return typed ? std::filesystem::path() : std::filesystem::path(options.config).parent_path();
+}
+
 Plan make_plan(const Options& options) {
   return options.name_as_typed([&] {
-    // Paths in a config are relative to it, those on the command line to the working directory.
-    const bool typed = !options.schedule.empty();
-    const auto folder =
-        typed ? std::filesystem::path() : std::filesystem::path(options.config).parent_path();
-    return make_plan(read_config(options.config, options.overrides()), folder);
+    return make_plan(read_config(options.config, options.overrides()), schedule_folder(options));
   });
 }
 

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <filesystem>
+
 #include "driver/plan.h"
 #include "scheduler/passes/compile.h"
 #include "tools/options.h"
 
 // What was typed, as the driver takes it.
 namespace counterflow {
+
+// Where the path of a schedule file starts: at the config, or where it was typed.
+[[nodiscard]] std::filesystem::path schedule_folder(const Options& options);
 
 // Reads the config with its overrides and resolves its schedule. Throws InputError, and
 // InfeasibleError where `auto` finds none.

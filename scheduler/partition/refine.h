@@ -26,12 +26,14 @@ struct RefinedCut {
   Cut cut;
   CutScore score;
   std::int64_t scored = 0;  // how many cuts were scored
+  bool complete = false;    // all there are, so there is no better one
 };
 
-// The best cut found from these starts, at least one, by moves of one layer from a stage to
-// another, through those between them, near stages first. Scores the starts and then at most `most`
-// cuts. Deterministic.
+// The best cut found from these starts, at least one: the best of all if there are at most `most`.
+// Else by moves of one layer from a stage to another, through those between them, near stages
+// first, and where no move helps, from the best cut with a few random ones; scores at most
+// `most` cuts, and all starts. The same seed, the same cut.
 [[nodiscard]] RefinedCut refine_cut(const std::vector<Cut>& starts, const ScoreCut& score,
-                                    std::int64_t most);
+                                    std::int64_t most, std::uint64_t seed = 0);
 
 }  // namespace counterflow

@@ -171,6 +171,7 @@ def test_the_head_is_paid_for_with_layers(counterflow, config):
     assert even["bottleneck_ns"] == 42_000_000
     assert result["bottleneck_ns"] == result["bottleneck_lower_bound_ns"] == 30_000_000
     assert result["makespan_ns"] < even["makespan_ns"]
+    assert result["all_cuts_simulated"]
     assert counterflow("partition", path, code=0).out.rstrip().splitlines()[-1].startswith("layout: ")
 
 

@@ -26,6 +26,18 @@ TEST(RefinedCut, FollowsTheScoreToItsLeast) {
   EXPECT_EQ(found.scored, calls);
 }
 
+// 10 layers in 4 stages: binomial(9, 3) cuts.
+TEST(RefinedCut, WhereTheNumberAllowsScoresEveryCut) {
+  int calls = 0;
+  const RefinedCut all = refine_cut({{7, 1, 1, 1}}, distance_to({1, 1, 1, 7}, calls), 84);
+  EXPECT_TRUE(all.complete);
+  EXPECT_EQ(calls, 84);
+  EXPECT_EQ(all.cut, (Cut{1, 1, 1, 7}));
+  EXPECT_FALSE(refine_cut({{7, 1, 1, 1}}, distance_to({1, 1, 1, 7}, calls), 83).complete);
+  const Cut long_cut(300, 3);
+  EXPECT_FALSE(refine_cut({long_cut}, distance_to(long_cut, calls), 50).complete);
+}
+
 TEST(RefinedCut, NeverEmptiesAStageAndNeverScoresACutTwice) {
   std::set<Cut> seen;
   const RefinedCut found = refine_cut(
@@ -42,7 +54,7 @@ TEST(RefinedCut, NeverEmptiesAStageAndNeverScoresACutTwice) {
 TEST(RefinedCut, StartsFromTheBestAndKeepsToItsNumberOfCuts) {
   int calls = 0;
   const RefinedCut found =
-      refine_cut({{9, 1, 2}, {2, 5, 5}, {8, 2, 2}}, distance_to({1, 1, 10}, calls), 4);
+      refine_cut({{9, 1, 2}, {2, 5, 5}, {8, 2, 2}}, distance_to({1, 1, 10}, calls), 7);
   EXPECT_EQ(calls, 7);
   EXPECT_LT(found.score.makespan, Time{10});
 }

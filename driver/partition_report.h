@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tools/partition_search.h"
+#include "driver/partition.h"
 
 namespace counterflow {
 

@@ -1,4 +1,4 @@
-#include "tools/partition_report.h"
+#include "driver/partition_report.h"
 
 #include <fmt/format.h>
 
@@ -127,10 +127,11 @@ std::string stages_table(const Partition& partition) {
   for (const StageRow& row : stage_rows(partition)) {
     const std::string layers =
         row.end > row.first ? fmt::format("{}-{}", row.first, row.end - 1) : "-";
-    text += fmt::format("{:>5} {:>7} {:>11}  {:<14} {:>10} {:>10} {:>10} {:>8}", row.stage,
-                        rank_text(problem.placement, row.stage), layers, layout_string({row.letters}),
-                        readable_time(row.cost.forward), readable_time(row.cost.backward_input),
-                        readable_time(row.cost.backward_weight), readable_share(row.share));
+    text +=
+        fmt::format("{:>5} {:>7} {:>11}  {:<14} {:>10} {:>10} {:>10} {:>8}", row.stage,
+                    rank_text(problem.placement, row.stage), layers, layout_string({row.letters}),
+                    readable_time(row.cost.forward), readable_time(row.cost.backward_input),
+                    readable_time(row.cost.backward_weight), readable_share(row.share));
     text += memory ? fmt::format(" {:>12}\n", readable_bytes(row.memory.activation)) : "\n";
   }
   return text;
@@ -194,7 +195,8 @@ std::string partition_json(const Partition& partition) {
               {"balance", balance(partition, partition.found.bottleneck)},
               {"bottleneck_ns", partition.found.bottleneck},
               {"bottleneck_lower_bound_ns", partition.bottleneck_bound},
-              {"cuts_simulated", partition.scored}};
+              {"cuts_simulated", partition.scored},
+              {"all_cuts_simulated", partition.complete}};
   object["per_stage"] = stages_json(partition);
   object["per_rank"] = ranks_json(partition);
   object["compared"] = Json::array();
@@ -218,10 +220,10 @@ std::string partition_table(const Partition& partition) {
                       "makespan", "bubble", "layout");
   for (const CutRun& cut : partition.others) text += cut_line(partition, cut);
   text += cut_line(partition, partition.found);
-  text += fmt::format("\nno cut has a steady cycle below {}{}; {} cuts were simulated\n",
+  text += fmt::format("\nno cut has a steady cycle below {}{}; {} cuts were simulated{}\n",
                       readable_time(Time{partition.bottleneck_bound}),
                       partition.bottleneck_bound == bottleneck ? ", which this one has" : "",
-                      partition.scored);
+                      partition.scored, partition.complete ? ", all there are on this map" : "");
   return text + fmt::format("\nlayout: \"{}\"\n", layout_of(partition, partition.found.cut));
 }
 

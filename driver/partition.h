@@ -1,15 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "driver/plan.h"
 #include "report/report.h"
-#include "scheduler/partition/balance.h"
+#include "scheduler/ir/execution_model.h"
+#include "scheduler/problem/config.h"
 #include "scheduler/problem/layout.h"
-#include "tools/pipeline.h"
-#include "tools/plan.h"
 
 // Layers to stages to ranks: the cut, the map and the schedule that are fastest together.
 namespace counterflow {
@@ -30,12 +32,16 @@ struct Partition {
   CutRun found;
   std::vector<std::int64_t> rank_loads;  // ns an average microbatch
   std::int64_t bottleneck_bound = 0;     // no cut on this map has a smaller bottleneck
-  std::int64_t scored = 0;               // cuts that were simulated
+  std::int64_t scored = 0;               // cuts that were simulated, over all maps
+  bool complete = false;                 // on the map and schedule found, all that there are
 };
 
-// The partition of the options' config. Maps are the config's, or where schedule `auto` leaves them
-// open loop and v, each with the families that take it. `iterations`: cuts to simulate, 0 for a
-// number that takes seconds. Throws InputError, and InfeasibleError where no cut fits.
-[[nodiscard]] Partition find_partition(const Options& options, std::int64_t iterations);
+// The partition of a config; paths in it start at `folder`, and a deadlock under one of `semantics`
+// is a fault. Maps are the config's, or where schedule `auto` leaves them open loop and v, each
+// with the families that take it. `iterations`: cuts to simulate, 0 for a number that takes
+// seconds. Throws InputError, and InfeasibleError where no cut fits.
+[[nodiscard]] Partition find_partition(const Config& config, const std::filesystem::path& folder,
+                                       std::span<const Semantics> semantics,
+                                       std::int64_t iterations = 0, std::uint64_t seed = 0);
 
 }  // namespace counterflow

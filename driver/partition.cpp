@@ -1,20 +1,21 @@
-#include "tools/partition_search.h"
+#include "driver/partition.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <span>
 #include <string_view>
 #include <utility>
 
+#include "driver/fault_text.h"
+#include "driver/pipeline.h"
 #include "scheduler/graph/evaluate.h"
+#include "scheduler/partition/balance.h"
 #include "scheduler/partition/held.h"
 #include "scheduler/partition/refine.h"
 #include "scheduler/problem/stages_from_layers.h"
 #include "schedules/registry.h"
-#include "tools/present.h"
 
 namespace counterflow {
 namespace {
@@ -60,6 +61,13 @@ Config stages_as_layers(const Plan& plan) {
   config.message.reset();
   return config;
 }
+
+// The question.
+struct Asked {
+  Config config;
+  std::filesystem::path folder;
+  std::span<const Semantics> semantics;
+};
 
 // A map with a schedule on it, and what is known of cuts for it.
 struct Candidate {
@@ -145,14 +153,14 @@ std::vector<Cut> starts(const Candidate& candidate, const Config& asked) {
   return all;
 }
 
-Candidate make_candidate(const Options& options, const Config& asked, Config config) {
+Candidate make_candidate(const Asked& asked, Config config) {
   config.layout.reset();
   Candidate candidate;
-  candidate.plan = make_plan(options, std::move(config));
+  candidate.plan = make_plan(std::move(config), asked.folder);
   candidate.cuts = cut_problem(candidate.plan.config, shape_of_plan(candidate.plan));
   // There is one: the plan's own cut came from the same problem.
   candidate.balanced = *balanced_cut(candidate.cuts, kQuickBudget);
-  candidate.best = refine_cut(starts(candidate, asked), Scorer(candidate), 0);
+  candidate.best = refine_cut(starts(candidate, asked.config), Scorer(candidate), 0);
   return candidate;
 }
 
@@ -172,19 +180,20 @@ std::vector<Config> open_maps(const Config& asked) {
   return maps;
 }
 
-std::vector<Candidate> candidates(const Options& options, const Config& asked) {
+std::vector<Candidate> candidates(const Asked& asked) {
+  const Config& config = asked.config;
   std::vector<Candidate> all;
-  if (asked.schedule.value != "auto") {
-    all.push_back(make_candidate(options, asked, asked));
+  if (config.schedule.value != "auto") {
+    all.push_back(make_candidate(asked, config));
     return all;
   }
   std::string refusal;
-  for (Config& map : asked.placement ? std::vector<Config>{asked} : open_maps(asked)) {
+  for (Config& map : config.placement ? std::vector<Config>{config} : open_maps(config)) {
     for (const Family& family : families()) {
       if (family.forward_only) continue;
       map.schedule.value = family.name;
       try {
-        all.push_back(make_candidate(options, asked, map));
+        all.push_back(make_candidate(asked, map));
       } catch (const InputError& error) {
         if (refusal.empty()) refusal = error.what();
       }
@@ -195,7 +204,8 @@ std::vector<Candidate> candidates(const Options& options, const Config& asked) {
 }
 
 // Refines those that look best, each with an equal part of the cuts.
-void refine_best(std::vector<Candidate>& all, const Config& asked, std::int64_t iterations) {
+void refine_best(std::vector<Candidate>& all, const Config& asked, std::int64_t iterations,
+                 std::uint64_t seed) {
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     return a.best.score < b.best.score;
   });
@@ -209,7 +219,7 @@ void refine_best(std::vector<Candidate>& all, const Config& asked, std::int64_t 
     cuts = std::max<std::int64_t>(1, cuts / static_cast<std::int64_t>(all.size()));
     std::vector<Cut> from = starts(candidate, asked);
     from.push_back(candidate.best.cut);
-    candidate.best = refine_cut(from, Scorer(candidate), cuts);
+    candidate.best = refine_cut(from, Scorer(candidate), cuts, seed);
   }
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     return a.best.score < b.best.score;
@@ -234,15 +244,14 @@ std::vector<std::int64_t> loads_of_ranks(const Candidate& candidate, const Cut& 
 }
 
 // A cut carried through the whole pipeline: checked and simulated under the config's machine.
-CutRun run_cut(const Options& options, const Candidate& candidate, std::string name,
-               const Cut& cut) {
+CutRun run_cut(const Asked& asked, const Candidate& candidate, std::string name, const Cut& cut) {
   CutRun result;
   result.name = std::move(name);
   result.cut = cut;
   result.bottleneck = largest(loads_of_ranks(candidate, cut));
   try {
-    const Plan plan = make_plan(options, with_layout(candidate.plan.config, cut));
-    Verdict verdict = check(plan, options.asked_semantics());
+    const Plan plan = make_plan(with_layout(candidate.plan.config, cut), asked.folder);
+    Verdict verdict = check(plan, asked.semantics);
     if (verdict.ok()) {
       result.report = run(plan, std::move(*verdict.lowered)).report;
     } else {
@@ -256,33 +265,39 @@ CutRun run_cut(const Options& options, const Candidate& candidate, std::string n
 
 }  // namespace
 
-Partition find_partition(const Options& options, std::int64_t iterations) {
-  Partition result;
-  result.asked =
-      options.name_as_typed([&] { return read_config(options.config, options.overrides()); });
-  if (!result.asked.layers) result.asked = stages_as_layers(make_plan(options));
-  std::vector<Candidate> all = candidates(options, result.asked);
-  refine_best(all, result.asked, iterations);
-  for (const Candidate& each : all) result.scored += each.best.scored;
+Partition find_partition(const Config& config, const std::filesystem::path& folder,
+                         std::span<const Semantics> semantics, std::int64_t iterations,
+                         std::uint64_t seed) {
+  const Asked asked{.config = config.layers ? config : stages_as_layers(make_plan(config, folder)),
+                    .folder = folder,
+                    .semantics = semantics};
+  const std::vector<Layer>& layers = asked.config.layers->list;
+  std::vector<Candidate> all = candidates(asked);
+  refine_best(all, asked.config, iterations, seed);
   const Candidate& best = all.front();
-  result.found = run_cut(options, best, "found", best.best.cut);
+  const Cut& cut = best.best.cut;
+  Partition result;
+  result.asked = asked.config;
+  for (const Candidate& each : all) result.scored += each.best.scored;
+  result.found = run_cut(asked, best, "found", cut);
   if (!result.found.report) {
-    throw InfeasibleError(fmt::format(
-        "no cut of the layers was found that fits; the best, \"{}\": {}",
-        layout_string(letters_of(result.asked.layers->list, best.best.cut)), result.found.fault));
+    throw InfeasibleError(
+        fmt::format("no cut of the layers was found that fits; the best, \"{}\": {}",
+                    layout_string(letters_of(layers, cut)), result.found.fault));
   }
-  const auto compare = [&](std::string name, const Cut& cut) {
-    result.others.push_back(run_cut(options, best, std::move(name), cut));
+  const auto compare = [&](std::string name, const Cut& other) {
+    result.others.push_back(run_cut(asked, best, std::move(name), other));
   };
-  compare("even", even_cut(result.asked.layers->list, best.plan.problem.stages()));
-  const bool comparable =
-      result.asked.layout && result.asked.layout->value.size() == best.best.cut.size();
-  if (comparable) compare("given", result.asked.layout->value);
+  compare("even", even_cut(layers, best.plan.problem.stages()));
+  if (config.layout && config.layout->value.size() == cut.size()) {
+    compare("given", config.layout->value);
+  }
   compare("balanced", best.balanced.cut);
-  result.rank_loads = loads_of_ranks(best, best.best.cut);
+  result.rank_loads = loads_of_ranks(best, cut);
+  result.complete = best.best.complete;
   const bool doubled = best.plan.problem.placement.replicas() > 1;
   result.bottleneck_bound = best.balanced.lower_bound / (doubled ? 2 : 1);
-  result.plan = make_plan(options, with_layout(best.plan.config, best.best.cut));
+  result.plan = make_plan(with_layout(best.plan.config, cut), folder);
   return result;
 }
 
