@@ -26,6 +26,8 @@ struct DrawContext {
 [[nodiscard]] std::string program_json(const Program& program);
 // trace.json: Chrome trace events (also Perfetto): a process a rank, a thread a stream.
 [[nodiscard]] std::string trace_json(const DrawContext& run);
+// trace.perfetto-trace: the same in Perfetto's own binary format (protobuf).
+[[nodiscard]] std::string trace_perfetto(const DrawContext& run);
 // timeline.svg: lanes by rank, coloured by kind, a memory curve under each.
 [[nodiscard]] std::string timeline_svg(const DrawContext& run);
 // timeline.html: one self-contained file; lanes, hover, zoom, memory.

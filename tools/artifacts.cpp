@@ -8,6 +8,7 @@
 #include "driver/suggestion.h"
 #include "report/dot.h"
 #include "report/draw.h"
+#include "report/gzip.h"
 #include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/config.h"
@@ -40,6 +41,13 @@ constexpr Artifact kArtifacts[] = {
     {"trace.json", [](const Plan& plan, const Run& run) { return trace_json(drawn(plan, run)); }},
     {"graph.dot",
      [](const Plan& plan, const Run&) { return graph_dot(plan.problem, plan.schedule); }},
+    // The same again, for large runs: Perfetto opens all of them.
+    {"trace.json.gz",
+     [](const Plan& plan, const Run& run) { return gzip(trace_json(drawn(plan, run))); }, true},
+    {"trace.perfetto-trace",
+     [](const Plan& plan, const Run& run) { return trace_perfetto(drawn(plan, run)); }, true},
+    {"trace.perfetto-trace.gz",
+     [](const Plan& plan, const Run& run) { return gzip(trace_perfetto(drawn(plan, run))); }, true},
     // By another program, whose versions draw differently.
     {"graph.svg",
      [](const Plan& plan, const Run&) {

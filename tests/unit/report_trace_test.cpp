@@ -37,7 +37,7 @@ TEST(TraceJson, AProcessARankAndAThreadAStream) {
 TEST(TraceJson, EveryInstructionIsASliceInExactMicroseconds) {
   const Trace trace;
   EXPECT_EQ(trace.with_phase("X").size(), 12U);
-  EXPECT_NE(trace.text.find(R"("ts":15.000,"dur":10.000,"name":"1F0","cat":"forward",)"
+  EXPECT_NE(trace.text.find(R"("ts":15,"dur":10,"name":"1F0","cat":"forward",)"
                             R"("args":{"stage":1,"microbatch":0})"),
             std::string::npos)
       << trace.text;
@@ -49,6 +49,12 @@ TEST(TraceJson, NanosecondsAreNotRounded) {
   const Report report = run.report();
   const std::string text = trace_json(DrawContext{run.program(), run.timeline(), report, {}});
   EXPECT_NE(text.find(R"("ts":18522.001,"dur":0.007)"), std::string::npos) << text;
+}
+
+TEST(TraceJson, AnArrowToAReceivePostedEarlyEndsWhereTheMessageLeaves) {
+  const Trace trace;
+  const json end = trace.with_phase("f").front();
+  EXPECT_EQ(end["ts"], 10);  // posted at 0, sent at 10
 }
 
 TEST(TraceJson, AnArrowFromEachSendToItsReceive) {
@@ -72,9 +78,9 @@ TEST(TraceJson, MemoryIsACounter) {
   EXPECT_EQ(counters[1]["args"]["bytes"], 200);
 }
 
-TEST(TraceJson, StaysUnder200BytesAnEvent) {
+TEST(TraceJson, StaysUnder120BytesAnEvent) {
   const Trace trace;
-  EXPECT_LT(trace.text.size(), 200 * trace.events.size());
+  EXPECT_LT(trace.text.size(), 120 * trace.events.size());
 }
 
 TEST(TraceJson, PairsCollectivesAndStepEndsHaveTheirNames) {
@@ -101,6 +107,10 @@ TEST(TraceJson, WhatNeverRanIsLeftOut) {
   const Report report = run.report();
   const std::string text = trace_json(DrawContext{run.program(), run.timeline(), report, {}});
   EXPECT_EQ(text.find("0F1"), std::string::npos);
+  const std::string packets =
+      trace_perfetto(DrawContext{run.program(), run.timeline(), report, {}});
+  EXPECT_NE(packets.find("0F0"), std::string::npos);
+  EXPECT_EQ(packets.find("0F1"), std::string::npos);
 }
 
 }  // namespace
