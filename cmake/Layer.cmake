@@ -12,6 +12,13 @@ if(COUNTERFLOW_SANITIZE)
                          -fno-sanitize-recover=all)
   target_link_options(counterflow_options INTERFACE -fsanitize=${COUNTERFLOW_SANITIZE})
 endif()
+if(COUNTERFLOW_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "COUNTERFLOW_FUZZ needs clang++ with libFuzzer: apt-get install clang "
+                        "libclang-rt-dev, then cmake --preset fuzz in a build folder of its own")
+  endif()
+  target_compile_options(counterflow_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 function(counterflow_layer name)
   cmake_parse_arguments(arg "" "" "USES;LINKS" ${ARGN})

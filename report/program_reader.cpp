@@ -7,6 +7,7 @@
 #include "report/json/reader.h"
 #include "report/program_json.h"
 #include "report/report_json.h"
+#include "scheduler/problem/config.h"
 
 namespace counterflow {
 namespace {
@@ -127,18 +128,24 @@ std::size_t body_size(const RankProgram& rank, InstructionKind kind) {
   return 0;
 }
 
+// An instruction with what its kind cannot do without.
 Instruction read_instruction(Row& row, const RankProgram& rank, const Extents& extents) {
   Instruction i;
   i.kind = row.one_of(InstructionKind::step_end);
+  const bool communicates =
+      i.kind == InstructionKind::transfer || i.kind == InstructionKind::collective;
   i.stream = row.integer_as<StreamId>(0, static_cast<std::int64_t>(rank.streams.size()) - 1);
   i.communicator = index_or_none<CommunicatorId>(row, extents.communicators);
+  if (communicates && i.communicator == kNoCommunicator) row.fail("it needs a communicator");
   i.kernel = index_or_none<std::uint32_t>(row, extents.kernels);
+  if (i.kind == InstructionKind::run && i.kernel == kNone) row.fail("a run needs a kernel");
   i.op = read_op(row, extents);
   i.paired = read_op(row, extents);
   i.records = index_or_none<std::uint32_t>(row, rank.events);
   i.generation = row.integer_as<std::uint32_t>();
   i.waits = read_range(row, rank.waits.size());
   i.body = read_range(row, body_size(rank, i.kind));
+  if (communicates && i.body.count == 0) row.fail("there is nothing to exchange");
   i.accesses = read_range(row, rank.accesses.size());
   return i;
 }
@@ -206,6 +213,45 @@ std::vector<Communicator> read_communicators(const Node& node, std::int64_t rank
   return communicators;
 }
 
+// Each message end is issued once.
+void check_transfers(const Node& instructions, const RankProgram& rank) {
+  std::vector<std::uint8_t> issued(rank.transfers.size());
+  for (std::size_t i = 0; i < rank.instructions.size(); ++i) {
+    const Instruction& each = rank.instructions[i];
+    if (each.kind != InstructionKind::transfer) continue;
+    for (std::uint32_t k = each.body.first; k < each.body.first + each.body.count; ++k) {
+      if (issued[k] != 0) {
+        instructions.at(i).fail(fmt::format("transfer {} belongs to an earlier instruction", k));
+      }
+      issued[k] = 1;
+    }
+  }
+}
+
+// Sums of times and of bytes stay clear of the end of int64, as those of a config do.
+void check_sums(const Node& root, const Program& program) {
+  const auto add = [](std::int64_t& sum, std::int64_t value, const Node& place) {
+    if (value > kMaxTotal - sum) place.fail("the numbers add up to more than 2^62");
+    sum += value;
+  };
+  std::int64_t time = 0;
+  std::int64_t bytes = 0;
+  const Node kernels = root.at("kernels");
+  const Node ranks = root.at("ranks");
+  for (const RankProgram& rank : program.ranks) {
+    add(bytes, rank.static_memory.value, ranks);
+    for (const Instruction& each : rank.instructions) {
+      if (each.kernel == kNone) continue;
+      const Kernel& kernel = program.kernels[each.kernel];
+      add(time, kernel.duration.count(), kernels);
+      add(bytes, kernel.allocates.value, kernels);
+      add(bytes, kernel.frees.value, kernels);
+    }
+    for (const Transfer& each : rank.transfers) add(bytes, each.size.value, ranks);
+    for (const Collective& each : rank.collectives) add(bytes, each.size.value, ranks);
+  }
+}
+
 void check_hash(const Node& root, const Program& program) {
   const std::string found = fmt::format("{:016x}", hash(program));
   const Node written = root.at("hash");
@@ -239,7 +285,9 @@ Program parse_program_json(std::string_view text, const std::string& file) {
   extents.communicators = static_cast<std::int64_t>(program.communicators.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     program.ranks.push_back(read_rank(ranks.at(r), extents));
+    check_transfers(ranks.at(r).at("instructions"), program.ranks.back());
   }
+  check_sums(root, program);
   check_hash(root, program);
   return program;
 }

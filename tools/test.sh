@@ -46,4 +46,7 @@ ctest --preset asan --output-on-failure -LE "$pytest_labels"
 step 'command line under sanitizers'
 run_pytest build/asan/counterflow tests/cli
 
+step 'fuzzing the readers, briefly'
+tools/fuzz.sh 10
+
 step 'all passed'

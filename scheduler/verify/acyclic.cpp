@@ -35,7 +35,7 @@ void acyclic(const Problem& problem, const Schedule& schedule, Diagnostics& out)
   std::vector<CycleStep> cycle = find_cycle(dependencies.graph());
   if (cycle.empty()) return;
   // Told from the lowest rank's first slot on, so that the same cycle always reads the same.
-  std::ranges::rotate(cycle, std::ranges::min_element(cycle, {}, &CycleStep::vertex));
+  std::rotate(cycle.begin(), std::ranges::min_element(cycle, {}, &CycleStep::vertex), cycle.end());
   const auto slot_at = [&](Vertex vertex) {
     const auto [rank, position] = dependencies.place(vertex);
     return schedule.ranks[static_cast<std::size_t>(rank)][position];

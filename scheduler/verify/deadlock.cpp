@@ -166,7 +166,7 @@ void deadlock(const Program& program, Semantics semantics, Diagnostics& out) {
                                            InstructionKind::transfer;
     return std::tuple(!stuck, place.rank, place.index);
   };
-  std::ranges::rotate(cycle, std::ranges::min_element(cycle, {}, rotation));
+  std::rotate(cycle.begin(), std::ranges::min_element(cycle, {}, rotation), cycle.end());
   const auto place = graph.place(cycle.front().vertex);
   out.push_back({.rule = "deadlock",
                  .rank = static_cast<Rank>(place.rank),

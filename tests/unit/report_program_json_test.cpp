@@ -125,6 +125,17 @@ INSTANTIATE_TEST_SUITE_P(
               "communicators[0].members[0]: "},
         Fault{"unknown_role", [](json& d) { d["ranks"][1]["streams"][0]["role"] = "gpu"; },
               "ranks[1].streams[0].role: 'gpu' is none of compute"},
+        Fault{"run_without_kernel", [](json& d) { instruction(d, 3) = -1; },
+              "[0][3]: a run needs a kernel"},
+        Fault{"transfer_without_communicator",
+              [](json& d) { d["ranks"][0]["instructions"][1][2] = -1; },
+              "[1][2]: it needs a communicator"},
+        Fault{"transfer_of_nothing", [](json& d) { d["ranks"][0]["instructions"][1][11] = 0; },
+              "[1][11]: there is nothing to exchange"},
+        Fault{"transfer_issued_twice", [](json& d) { d["ranks"][0]["instructions"][3][10] = 0; },
+              "[3]: transfer 0 belongs to an earlier instruction"},
+        Fault{"endless_kernel", [](json& d) { d["kernels"][0][6] = 5'000'000'000'000'000'000; },
+              "kernels: the numbers add up to more than 2^62"},
         Fault{"negative_duration", [](json& d) { d["kernels"][0][6] = -1; }, "kernels[0][6]: "}),
     [](const auto& fault) { return std::string(fault.param.name); });
 
