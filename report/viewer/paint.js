@@ -213,16 +213,16 @@ class Painter {
     const rgb = lane.colours.ofTemplate[lane.template[k]];
     this.context.fillStyle = isLight(rgb) ? this.theme.onLight : this.theme.onDark;
     this.context.textAlign = "center";
-    const size = Math.min(12, height - 2);
-    const text = names.find((each) => textWidth(each) * size <= room);
-    const isLetter = text === undefined || text === names[names.length - 1];
+    const size = Math.min(12, height - 2), letter = names[names.length - 1];
+    const text = names.find((each) => textWidth(each) * size <= room) ?? letter;
     const number = String(lane.microbatch[k]);
     const small = Math.min(11, Math.floor(room / textWidth(number)));
-    if (isLetter && height >= 26 && small >= 8) {
-      this.text(names[names.length - 1], 11, middle, y + height / 2 - 2);
+    const fitting = Math.min(size, Math.floor((room + 1) / textWidth(text)));
+    if (text === letter && height >= 26 && small >= 8) {
+      this.text(letter, Math.min(fitting, 11), middle, y + height / 2 - 2);
       this.text(number, small, middle, y + height / 2 + 10);
-    } else if (text !== undefined) {
-      this.text(text, size, middle, y + height / 2 + size * 0.36);
+    } else if (fitting >= 7) {
+      this.text(text, fitting, middle, y + height / 2 + fitting * 0.36);
     }
   }
   text(text, size, x, y) {

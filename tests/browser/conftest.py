@@ -1,10 +1,7 @@
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from command_line import counterflow
 
 CONFIG = """\
 units: {{time: ms}}
@@ -13,14 +10,6 @@ stages: {{forward: 10, backward_input: 10, backward_weight: 10, activation: 1GiB
 links: {{latency: 1}}
 memory: {{limit: 80GiB, static: 2GiB}}
 """
-
-
-def counterflow(*arguments):
-    binary = Path(os.environ.get("COUNTERFLOW_BIN", ROOT / "build" / "dev" / "counterflow"))
-    assert binary.is_file(), f"{binary} is not built; build it or set COUNTERFLOW_BIN"
-    command = [binary.resolve(), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import json
 import re
 
 from chromium import ask
-from conftest import counterflow
+from command_line import counterflow
 
 
 def test_canvas_is_described(compiled):

@@ -11,6 +11,7 @@ import json
 
 import pytest
 from chromium import ask
+from command_line import counterflow
 
 MS = 1_000_000
 
@@ -112,8 +113,6 @@ def test_card_tells_waits_slack_and_times(small):
 
 
 def test_card_of_a_transfer_tells_its_size(tmp_path):
-    from conftest import counterflow
-
     config = tmp_path / "config.yaml"
     config.write_text(
         """units: {time: ms}

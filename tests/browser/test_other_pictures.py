@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from chromium import ask
-from conftest import counterflow
+from command_line import counterflow
 
 SVG = "{http://www.w3.org/2000/svg}"
 
