@@ -198,6 +198,33 @@ def test_no_cut_compared_is_faster(counterflow, config):
         assert sum(result["layers_per_stage"]) == 32
 
 
+def test_found_is_the_best_of_all_cuts_simulated_one_by_one(counterflow, config):
+    """Frozen layers, messages, factors and limits together, through the other subcommand."""
+    path = config(
+        "pipeline: {ranks: 3, schedule: zb-h1,\n"
+        "           microbatches: {count: 5, scale: [1, 2, 1, 0.5, 1]}}\n"
+        + layers(
+            layer("vision", 3, more=", letter: v, frozen: true, message: 1MiB, activation: 10MiB"),
+            layer("decoder", 4, more=", message: 8MiB, activation: 20MiB"),
+            layer("head", f=2),
+        )
+        + "links: {bandwidth: 1GB/s}\nmemory: {limit: [150MiB, 1GiB, 1GiB], static: 10MiB}\n"
+    )
+    makespans = {}
+    for a in range(1, 7):
+        for b in range(1, 8 - a):
+            cut = [a, b, 8 - a - b]
+            result = counterflow("simulate", path, "--json", "--set", f"layout={cut}")
+            assert result.code in (0, 1)
+            if result.code == 0:
+                makespans[tuple(cut)] = result.json["makespan_ns"]
+    assert 3 < len(makespans) < 21
+    found = counterflow("partition", path, "--json", code=0).json
+    assert found["all_cuts_simulated"]
+    assert found["makespan_ns"] == min(makespans.values())
+    assert makespans[tuple(found["layers_per_stage"])] == found["makespan_ns"]
+
+
 def test_memory_decides_before_the_makespan(counterflow, config):
     sized = layers(layer("decoder", 16, more=", activation: 1GiB, static: 1GiB"))
     text = pipeline(4, 8) + sized
