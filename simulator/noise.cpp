@@ -65,19 +65,26 @@ double normal_quantile(double share) {
   return polynomial(kAbove, q * q) * q / polynomial(kBelow, q * q);
 }
 
-double factor(const Spread& spread, double draw) {
-  if (spread.sigma == 0) return 1;
-  switch (spread.distribution) {
+Sampler::Sampler(const Spread& spread) : spread_(spread), scale_(spread.sigma) {
+  if (spread.distribution == Distribution::uniform) scale_ *= std::sqrt(12.0);
+  if (spread.distribution == Distribution::lognormal) {
+    const double variance = std::log1p(spread.sigma * spread.sigma);
+    scale_ = std::sqrt(variance);
+    shift_ = -variance / 2;
+  }
+}
+
+double Sampler::factor(double draw) const {
+  if (!varies()) return 1;
+  switch (spread_.distribution) {
     case Distribution::normal:
-      return std::max(0.0, 1 + spread.sigma * normal_quantile(draw));
-    case Distribution::lognormal: {
-      const double variance = std::log1p(spread.sigma * spread.sigma);
-      return std::exp(std::sqrt(variance) * normal_quantile(draw) - variance / 2);
-    }
+      return std::max(0.0, 1 + scale_ * normal_quantile(draw));
+    case Distribution::lognormal:
+      return std::exp(scale_ * normal_quantile(draw) + shift_);
     case Distribution::uniform:
-      return std::max(0.0, 1 + spread.sigma * std::sqrt(12.0) * (draw - 0.5));
+      return std::max(0.0, 1 + scale_ * (draw - 0.5));
     case Distribution::exponential:
-      return 1 - spread.sigma * std::log(draw);
+      return 1 - scale_ * std::log(draw);
   }
   return 1;
 }
@@ -90,9 +97,9 @@ Noise::Noise(const Wiring& wiring, const Jitter& jitter, std::uint64_t seed)
 }
 
 std::uint32_t Noise::number_of(const Spread& spread) {
-  const auto found = std::ranges::find(spreads_, spread);
-  const auto number = static_cast<std::uint32_t>(found - spreads_.begin());
-  if (found == spreads_.end()) spreads_.push_back(spread);
+  const auto found = std::ranges::find(samplers_, spread, &Sampler::spread);
+  const auto number = static_cast<std::uint32_t>(found - samplers_.begin());
+  if (found == samplers_.end()) samplers_.emplace_back(spread);
   return number;
 }
 
@@ -148,9 +155,9 @@ void Noise::add_collectives(const Jitter& jitter) {
 }
 
 double Noise::drawn(const Source& source, std::uint64_t trial_key) const {
-  const Spread& spread = spreads_[source.spread];
-  if (spread.sigma == 0) return source.slow;
-  return source.slow * factor(spread, unit(mix(trial_key ^ source.key)));
+  const Sampler& sampler = samplers_[source.spread];
+  if (!sampler.varies()) return source.slow;
+  return source.slow * sampler.factor(unit(mix(trial_key ^ source.key)));
 }
 
 void Noise::draw(std::uint64_t trial, const Perturbation& perturbation,

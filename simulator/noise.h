@@ -24,9 +24,21 @@ namespace counterflow::sim {
 // The standard normal deviate below which this share of all lie; relative error 1.2e-9 (P. J.
 // Acklam's rational approximation). Only +, -, *, / and, in the tails, log and sqrt.
 [[nodiscard]] double normal_quantile(double share);
-// The factor that this draw from (0, 1) means: at least 0, and of mean 1 but for `exponential`,
-// whose mean is 1 + sigma.
-[[nodiscard]] double factor(const Spread& spread, double draw);
+// A spread in the form that draws ask for.
+class Sampler {
+ public:
+  explicit Sampler(const Spread& spread);
+  // The factor that this draw from (0, 1) means: at least 0, and of mean 1 but for `exponential`,
+  // whose mean is 1 + sigma.
+  [[nodiscard]] double factor(double draw) const;
+  [[nodiscard]] bool varies() const { return spread_.sigma > 0; }
+  [[nodiscard]] const Spread& spread() const { return spread_; }
+
+ private:
+  Spread spread_;
+  double scale_ = 0;  // of the normal, uniform or exponential deviate
+  double shift_ = 0;  // lognormal: of the exponent
+};
 
 // Draws of everything that varies in a program. A draw belongs to what is done, not to where it
 // stands: an op, or a message by its payload. So two orders of the same work meet the same
@@ -55,7 +67,7 @@ class Noise {
     std::uint64_t key = 0;     // of what is done
     std::uint32_t place = 0;   // instruction, or message
     std::uint32_t rank = 0;    // that computes, or sends
-    std::uint32_t spread = 0;  // into spreads_
+    std::uint32_t spread = 0;  // into samplers_
     std::uint32_t to = 0;      // of a message
     double slow = 1;
   };
@@ -68,7 +80,7 @@ class Noise {
   const Wiring& wiring_;
   std::uint64_t seed_;
   Jitter::Stragglers stragglers_;
-  std::vector<Spread> spreads_;
+  std::vector<Sampler> samplers_;
   std::vector<Source> computes_, messages_, collectives_;
 };
 

@@ -74,13 +74,15 @@ void add_simulate(CLI::App& app, Command& run) {
   const auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "the report alone");
   add_config_argument(*command, *options);
-  command
-      ->add_option("--trials", options->trials,
-                   "run so often with the config's jitter: quantiles and sensitivities")
-      ->check(CLI::Range(1, kMostTrials))
-      ->type_name("N");
+  CLI::Option* trials =
+      command
+          ->add_option("--trials", options->trials,
+                       "run so often with the config's jitter: quantiles and sensitivities")
+          ->check(CLI::Range(1, kMostTrials))
+          ->type_name("N");
   command->add_option("--threads", options->threads, "for --trials; default one a core")
       ->check(CLI::Range(1, 1024))
+      ->needs(trials)
       ->type_name("N");
   command
       ->add_option("--scenario", options->scenario,

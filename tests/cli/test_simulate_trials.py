@@ -53,6 +53,10 @@ def test_counts_out_of_range_are_refused(counterflow, config, option):
     assert counterflow("simulate", config(JITTER), *option, code=2).out == ""
 
 
+def test_threads_without_trials_are_refused(counterflow, config):
+    assert "--trials" in counterflow("simulate", config(JITTER), "--threads", 2, code=2).err
+
+
 def test_the_summary_shows_the_spread(counterflow, config):
     out = counterflow("simulate", config(JITTER), "--trials", 20, code=0).out
     assert "under jitter" in out and "p5 to p95" in out and "most felt" in out

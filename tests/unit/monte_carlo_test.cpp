@@ -44,11 +44,12 @@ struct Moments {
 
 Moments moments(const Spread& spread) {
   constexpr int kDraws = 200'000;
+  const sim::Sampler sampler(spread);
   double sum = 0;
   double squares = 0;
   double least = 1e9;
   for (std::uint64_t i = 0; i < kDraws; ++i) {
-    const double value = sim::factor(spread, sim::unit(sim::mix(i)));
+    const double value = sampler.factor(sim::unit(sim::mix(i)));
     sum += value;
     squares += value * value;
     least = std::min(least, value);
@@ -71,7 +72,7 @@ TEST(Noise, FactorsHaveTheMeanAndDeviationAskedFor) {
     EXPECT_NEAR(delay.deviation, sigma, 0.02 * sigma);
     EXPECT_GE(delay.least, 1);
   }
-  EXPECT_EQ(sim::factor({Distribution::normal, 0}, 0.99), 1);
+  EXPECT_EQ(sim::Sampler({Distribution::normal, 0}).factor(0.99), 1);
 }
 
 // ---- Trials
