@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +11,12 @@
 
 // The text form of schedules: PyTorch's CSV grammar, one row a rank, one cell an action, an empty
 // cell is no action. Extensions: `~` before an op for replica 1, `[a;b;c]` for transfers issued as
-// one group.
+// one group, `0SEND_F3>2` and `2RECV_F3<0` for the stage at the other end of a transfer where a
+// stage feeds, or is fed by, several. Without it the k-th equal transfer of a rank is of the
+// stage's k-th neighbour.
 namespace counterflow {
+
+inline constexpr Stage kAnyStage = -1;
 
 // One cell.
 struct Action {
@@ -20,6 +25,9 @@ struct Action {
   Op op;                  // the op; of a pair the forward
   Op paired;              // of a pair: the backward
   std::vector<Op> group;  // of a group: the transfers, in order
+  // Of a transfer, or each of a group: the stage at the other end, kAnyStage where the file does
+  // not say. Empty: it says none.
+  std::vector<Stage> others{};
 };
 
 // A schedule as a file holds it, with or without communication and stage actions.
@@ -39,6 +47,9 @@ struct ScheduleFile {
 // Appends instead of returning, for long files.
 void append_text(std::string& out, const Op& op);
 void append_text(std::string& out, const Slot& slot);
+// A transfer, or a group of several in brackets: "0SEND_F1", "[0SEND_F1;0RECV_B0]"; where one skips
+// stages the other end is named: "0SEND_F1>2".
+void append_text(std::string& out, std::span<const Transfer> transfers);
 
 // Reads a schedule file, strictly: trailing junk, an unknown action, a missing microbatch number or
 // an overlong number is an InputError with file, row (= line) and column (= cell, counted from 1).

@@ -125,7 +125,9 @@ class Parser {
     if (cell.front() == '(') return parse_pair(cell);
     if (cell.front() == '[') return parse_group(cell);
     Action action;
-    action.op = parse_op(cell, false);
+    const auto [op, other] = parse_with_other_end(cell);
+    action.op = op;
+    if (other != kAnyStage) action.others = {other};
     file_.has_communication |= is_transfer(action.op.kind);
     return action;
   }
@@ -167,16 +169,36 @@ class Parser {
     action.group.reserve(static_cast<std::size_t>(count));
     for (auto left = count; left > 0; --left) {
       const std::string_view member = trimmed(take_until(members, ';'));
-      const Op op = parse_op(member, false);
+      const auto [op, other] = parse_with_other_end(member);
       if (!is_transfer(op.kind)) {
         refuse(member,
                "a group holds transfers alone: SEND_F, RECV_F, SEND_B, RECV_B; give other "
                "actions cells of their own");
       }
       action.group.push_back(op);
+      action.others.push_back(other);
     }
+    if (std::ranges::count(action.others, kAnyStage) == count) action.others.clear();
     file_.has_communication = true;
     return action;
+  }
+
+  // One op, and the stage at its other end if `text` names it: "0SEND_F3>2", "2RECV_F3<0".
+  std::pair<Op, Stage> parse_with_other_end(std::string_view text) {
+    const std::size_t arrow = text.find_first_of("<>");
+    const Op op = parse_op(text.substr(0, arrow), false);
+    if (arrow == std::string_view::npos) return {op, kAnyStage};
+    if (!is_transfer(op.kind) || is_send(op.kind) != (text[arrow] == '>')) {
+      refuse(text,
+             "a stage at the other end is named of transfers alone: a send goes > to it, a receive "
+             "comes < from it; write for example 0SEND_F3>2 or 2RECV_F3<0");
+    }
+    std::string_view rest = text.substr(arrow + 1);
+    const auto other = take_number(rest, text, "stage", kMaxStages - 1);
+    if (!other || !rest.empty()) {
+      refuse(text, "one stage number ends the action after < or >; write for example 0SEND_F3>2");
+    }
+    return {op, static_cast<Stage>(*other)};
   }
 
   // One op that is the whole of `text`; `fused`: the second of a pair.

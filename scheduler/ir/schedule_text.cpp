@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "scheduler/ir/schedule_file.h"
@@ -33,7 +36,47 @@ std::optional<Op> named_by_schedules(const Transfer& transfer) {
   return op;
 }
 
-void append_group(std::string& out, std::span<const Transfer> transfers) {
+Stage stage_here(const Transfer& transfer) {
+  return transfer.is_send ? transfer.payload.from : transfer.payload.to;
+}
+Stage stage_there(const Transfer& transfer) {
+  return transfer.is_send ? transfer.payload.to : transfer.payload.from;
+}
+
+void append_other_end(std::string& out, bool is_send, Stage other) {
+  out += is_send ? '>' : '<';
+  append_number(out, other);
+}
+
+// Which transfers of a rank must name their other end: those of a stage that has several.
+class OtherEnds {
+ public:
+  explicit OtherEnds(const RankProgram& rank) {
+    for (const Transfer& transfer : rank.transfers) {
+      const auto [known, fresh] = first_.try_emplace(key(transfer), stage_there(transfer));
+      if (!fresh && known->second != stage_there(transfer)) known->second = kAnyStage;
+    }
+  }
+  [[nodiscard]] bool are_several(const Transfer& transfer) const {
+    return first_.at(key(transfer)) == kAnyStage;
+  }
+
+ private:
+  using Key = std::tuple<bool, PayloadKind, std::uint8_t, Stage>;
+  static Key key(const Transfer& transfer) {
+    return {transfer.is_send, transfer.payload.kind, transfer.payload.replica,
+            stage_here(transfer)};
+  }
+  std::map<Key, Stage> first_;
+};
+
+bool skips_stages(const Transfer& transfer) {
+  return std::abs(transfer.payload.from - transfer.payload.to) > 1;
+}
+
+template <typename NamesOtherEnd>
+void append_group(std::string& out, std::span<const Transfer> transfers,
+                  NamesOtherEnd names_other_end) {
   const std::size_t begin = out.size();
   std::size_t count = 0;
   for (const Transfer& transfer : transfers) {
@@ -41,6 +84,9 @@ void append_group(std::string& out, std::span<const Transfer> transfers) {
     if (!op) continue;
     if (count++ > 0) out += ';';
     append_text(out, *op);
+    if (names_other_end(transfer)) {
+      append_other_end(out, transfer.is_send, stage_there(transfer));
+    }
   }
   if (count > 1) {
     out.insert(begin, 1, '[');
@@ -48,13 +94,16 @@ void append_group(std::string& out, std::span<const Transfer> transfers) {
   }
 }
 
-void append_instruction(std::string& out, const RankProgram& rank, const Instruction& instruction) {
+void append_instruction(std::string& out, const RankProgram& rank, const OtherEnds& ends,
+                        const Instruction& instruction) {
   switch (instruction.kind) {
     case InstructionKind::run:
       append_text(out, Slot{instruction.op, instruction.paired});
       break;
     case InstructionKind::transfer:
-      append_group(out, rank.transfers_of(instruction));
+      append_group(out, rank.transfers_of(instruction), [&](const Transfer& transfer) {
+        return skips_stages(transfer) || ends.are_several(transfer);
+      });
       break;
     case InstructionKind::collective:
       // Of the collectives, schedules name those of a whole stage.
@@ -68,14 +117,23 @@ void append_instruction(std::string& out, const RankProgram& rank, const Instruc
 }
 
 void append_action(std::string& out, const Action& action) {
-  if (action.form != Action::Form::group) {
+  const auto append_end = [&](const Op& op, std::size_t k) {
+    append_text(out, op);
+    if (k < action.others.size() && action.others[k] != kAnyStage) {
+      append_other_end(out, is_send(op.kind), action.others[k]);
+    }
+  };
+  if (action.form == Action::Form::pair) {
     append_text(out, Slot{action.op, action.paired});
     return;
   }
-  char separator = '[';
-  for (const Op& op : action.group) {
-    out += std::exchange(separator, ';');
-    append_text(out, op);
+  if (action.form == Action::Form::op) {
+    append_end(action.op, 0);
+    return;
+  }
+  for (std::size_t k = 0; k < action.group.size(); ++k) {
+    out += k == 0 ? '[' : ';';
+    append_end(action.group[k], k);
   }
   out += ']';
 }
@@ -125,6 +183,10 @@ void append_text(std::string& out, const Slot& slot) {
   out += ")OVERLAP_F_B";
 }
 
+void append_text(std::string& out, std::span<const Transfer> transfers) {
+  append_group(out, transfers, skips_stages);
+}
+
 std::string to_string(const Op& op) {
   std::string out;
   append_text(out, op);
@@ -162,8 +224,9 @@ std::string to_csv(const ScheduleFile& file) {
 std::string to_csv(const Program& program) {
   Rows rows;
   for (const RankProgram& rank : program.ranks) {
+    const OtherEnds ends(rank);
     for (const Instruction& instruction : rank.instructions) {
-      rows.add_cell([&](std::string& out) { append_instruction(out, rank, instruction); });
+      rows.add_cell([&](std::string& out) { append_instruction(out, rank, ends, instruction); });
     }
     rows.end_row();
   }

@@ -34,17 +34,19 @@ Instruction run(const Slot& slot, KernelTable& kernels) {
           .paired = slot.second};
 }
 
-// Turns the ops of a file into transfers. An op names one end and its stage; which channel it means
-// follows from the count: the k-th time a rank sends (receives) the same thing it is the stage's
-// k-th output (input) that crosses ranks.
+// Turns the ops of a file into transfers. An op names one end and its stage; where the file does
+// not name the stage at the other end too, which channel it means follows from the count: the k-th
+// time a rank sends (receives) the same thing it is the stage's k-th output (input) that crosses
+// ranks.
 class TransferReader {
  public:
   explicit TransferReader(const Channels& channels) : channels_(channels) {}
 
-  Transfer read(const Op& op) {
+  Transfer read(const Op& op, Stage other) {
     Transfer transfer;
     transfer.is_send = is_send(op.kind);
-    const auto id = channel_of(op, count_[op]++);
+    const auto id = other == kAnyStage ? channel_of(op, count_[op]++)
+                                       : channels_.find(payload_between(op, other));
     if (id) {
       const Channels::Channel& channel = channels_[*id];
       transfer.peer =
@@ -52,13 +54,8 @@ class TransferReader {
       transfer.payload = channel.payload(op.microbatch);
       transfer.size = channel.size;
     } else {
-      // No such edge: it names itself, which verify() objects to.
-      transfer.payload = {.kind = is_forward(op) ? PayloadKind::activation : PayloadKind::gradient,
-                          .replica = op.replica,
-                          .from = op.stage,
-                          .to = op.stage,
-                          .part = 0,
-                          .microbatch = op.microbatch};
+      // No such edge, which verify() objects to.
+      transfer.payload = payload_between(op, other == kAnyStage ? op.stage : other);
     }
     return transfer;
   }
@@ -66,6 +63,16 @@ class TransferReader {
  private:
   static bool is_forward(const Op& op) {
     return op.kind == OpKind::send_forward || op.kind == OpKind::receive_forward;
+  }
+
+  static Payload payload_between(const Op& op, Stage other) {
+    const auto there = static_cast<std::uint16_t>(other);
+    return {.kind = is_forward(op) ? PayloadKind::activation : PayloadKind::gradient,
+            .replica = op.replica,
+            .from = is_send(op.kind) ? op.stage : there,
+            .to = is_send(op.kind) ? there : op.stage,
+            .part = 0,
+            .microbatch = op.microbatch};
   }
 
   // The last of its kind where the file asks for more than there are.
@@ -85,11 +92,14 @@ class TransferReader {
   std::map<Op, int> count_;
 };
 
-void append_transfers(RankProgram& rank, TransferReader& reader, const std::vector<Op>& ops) {
+void append_transfers(RankProgram& rank, TransferReader& reader, const std::vector<Op>& ops,
+                      const std::vector<Stage>& others) {
   Instruction instruction{.kind = InstructionKind::transfer, .op = ops.front()};
   instruction.body = {static_cast<std::uint32_t>(rank.transfers.size()),
                       static_cast<std::uint32_t>(ops.size())};
-  for (const Op& op : ops) rank.transfers.push_back(reader.read(op));
+  for (std::size_t k = 0; k < ops.size(); ++k) {
+    rank.transfers.push_back(reader.read(ops[k], others.empty() ? kAnyStage : others[k]));
+  }
   rank.instructions.push_back(instruction);
 }
 
@@ -116,9 +126,9 @@ Program lower_file(const Problem& problem, const ScheduleFile& file) {
     TransferReader reader(channels);
     for (const Action& action : file.rows[rank]) {
       if (action.form == Action::Form::group) {
-        append_transfers(target, reader, action.group);
+        append_transfers(target, reader, action.group, action.others);
       } else if (is_transfer(action.op.kind)) {
-        append_transfers(target, reader, {action.op});
+        append_transfers(target, reader, {action.op}, action.others);
       } else {
         target.instructions.push_back(run({action.op, action.paired}, kernels));
       }

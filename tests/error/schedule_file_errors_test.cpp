@@ -35,6 +35,9 @@ TEST_P(ScheduleFileErrors, SayWhereWhatAndWhatToDo) {
 #define UNKNOWN_ACTION                                                                          \
   "; after the stage stands F, B, I, W, BW, SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, " \
   "REDUCE_GRAD, RECOMPUTE, OFFLOAD or RELOAD"
+#define ASK_ARROW                                                                                 \
+  "a stage at the other end is named of transfers alone: a send goes > to it, a receive comes < " \
+  "from it; write for example 0SEND_F3>2 or 2RECV_F3<0"
 #define ASK_STAGE "an action begins with its stage number; write for example 0F3"
 #define ONE_DIALECT "; write I and W for a backward in two parts, or B alone for a full one"
 
@@ -147,6 +150,14 @@ constexpr Refused kRefused[] = {
     {"group_nested", "[[0SEND_F1];0SEND_F2]",
      "a.csv:1:1: \"[[0SEND_F1];0SEND_F2]\": a group ends in its only ]; write for example "
      "[0SEND_F1;0RECV_B0]"},
+    {"other_end_of_a_compute", "0F1>2", "a.csv:1:1: \"0F1>2\": " ASK_ARROW},
+    {"other_end_wrong_way", "0F0,0SEND_F1<2", "a.csv:1:2: \"0SEND_F1<2\": " ASK_ARROW},
+    {"other_end_missing", "[0SEND_F1>;0RECV_B0]",
+     "a.csv:1:1: \"0SEND_F1>\": one stage number ends the action after < or >; write for example "
+     "0SEND_F3>2"},
+    {"other_end_then_junk", "0RECV_B1<2x",
+     "a.csv:1:1: \"0RECV_B1<2x\": one stage number ends the action after < or >; write for "
+     "example 0SEND_F3>2"},
     {"bw_and_w", "0F0,2BW5,0F1\n2W5",
      "a.csv:2:1: \"2W5\" and, in line 1 cell 2, \"2BW5\" mix two dialects for one microbatch: BW "
      "holds the weight gradient already" ONE_DIALECT},

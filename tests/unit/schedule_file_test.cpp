@@ -284,5 +284,34 @@ TEST(ScheduleFileText, ReadsBackWithGroupsPairsReplicasAndIdleRanks) {
   EXPECT_EQ(to_csv(parse_schedule(text, "order.csv")), text);
 }
 
+TEST(OtherEnds, AreReadAndWrittenBack) {
+  const std::string rows = "0F0,0SEND_F0>2,[0SEND_F1>1;0SEND_F1;~2RECV_B0<4]\n";
+  const ScheduleFile file = parse_schedule(rows, "file.csv");
+  EXPECT_TRUE(file.rows[0][0].others.empty());
+  EXPECT_EQ(file.rows[0][1].others, (std::vector<Stage>{2}));
+  EXPECT_EQ(file.rows[0][2].others, (std::vector<Stage>{1, kAnyStage, 4}));
+  EXPECT_EQ(to_csv(file), rows);
+}
+
+TEST(OtherEnds, AreNamedInProgramsWhereAStageHasSeveral) {
+  Program program;
+  program.ranks.resize(1);
+  RankProgram& rank = program.ranks[0];
+  const auto receive = [&](std::uint16_t from, std::uint16_t to) {
+    Transfer transfer;
+    transfer.payload.from = from;
+    transfer.payload.to = to;
+    Instruction i{.kind = InstructionKind::transfer};
+    i.body = {static_cast<std::uint32_t>(rank.transfers.size()), 1};
+    rank.transfers.push_back(transfer);
+    rank.instructions.push_back(i);
+  };
+  receive(1, 2);
+  receive(0, 2);
+  receive(4, 5);
+  receive(3, 6);
+  EXPECT_EQ(to_csv(program), "2RECV_F0<1,2RECV_F0<0,5RECV_F0,6RECV_F0<3\n");
+}
+
 }  // namespace
 }  // namespace counterflow
