@@ -58,7 +58,9 @@ Verdict check(const Plan& plan, std::span<const Semantics> asked, const PassObse
   }
   verdict.lowered = as_it_stands ? import(plan.problem, *plan.file, observer)
                                  : compile(plan.problem, plan.schedule, observer);
-  ProgramVerdict found = verify(plan.problem, *verdict.lowered, asked);
+  // A file's own computes are judged already.
+  ProgramVerdict found = as_it_stands ? verify_communication(plan.problem, *verdict.lowered, asked)
+                                      : verify(plan.problem, *verdict.lowered, asked);
   verdict.program = std::move(found.diagnostics);
   verdict.semantics = std::move(found.semantics);
   return verdict;

@@ -38,11 +38,13 @@ const Fifo* find(const std::vector<Fifo>& fifos, CommunicatorId communicator, st
 Matching::Matching(const Program& program) {
   const std::size_t ranks = program.ranks.size();
   owners_.resize(ranks);
+  sequences_.resize(ranks);
   partners_.resize(ranks);
   std::vector<std::vector<Fifo>> fifos(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const RankProgram& list = program.ranks[rank];
     owners_[rank].resize(list.transfers.size(), kNone);
+    sequences_[rank].resize(list.transfers.size());
     partners_[rank].resize(list.transfers.size());
     for (std::uint32_t index = 0; index < list.instructions.size(); ++index) {
       const Instruction& instruction = list.instructions[index];
@@ -51,8 +53,10 @@ Matching::Matching(const Program& program) {
         const std::uint32_t transfer = instruction.body.first + k;
         owners_[rank][transfer] = index;
         const Transfer& end = list.transfers[transfer];
-        fifo_of(fifos[rank], instruction.communicator, end.peer, end.is_send)
-            .transfers.push_back(transfer);
+        auto& fifo =
+            fifo_of(fifos[rank], instruction.communicator, end.peer, end.is_send).transfers;
+        sequences_[rank][transfer] = static_cast<std::uint32_t>(fifo.size());
+        fifo.push_back(transfer);
       }
     }
   }

@@ -30,10 +30,15 @@ class Matching {
   [[nodiscard]] std::uint32_t instruction(std::size_t rank, std::uint32_t transfer) const {
     return owners_[rank][transfer];
   }
+  // How many messages of its channel, in this direction, the rank issues before it.
+  [[nodiscard]] std::uint32_t sequence(std::size_t rank, std::uint32_t transfer) const {
+    return sequences_[rank][transfer];
+  }
 
  private:
-  std::vector<std::vector<std::uint32_t>> owners_;  // [rank][transfer]
-  std::vector<std::vector<End>> partners_;          // [rank][transfer]
+  std::vector<std::vector<std::uint32_t>> owners_;     // [rank][transfer]
+  std::vector<std::vector<std::uint32_t>> sequences_;  // [rank][transfer]
+  std::vector<std::vector<End>> partners_;             // [rank][transfer]
 };
 
 }  // namespace counterflow

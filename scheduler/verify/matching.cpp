@@ -38,11 +38,25 @@ class MessageCensus {
       return fmt::format("stages {} and {} share rank {}; nothing is sent between them",
                          channel.from, channel.to, rank);
     }
+    const Rank here = transfer.is_send ? channel.source : channel.destination;
+    const Rank there = transfer.is_send ? channel.destination : channel.source;
+    if (rank != here || transfer.peer != there) {
+      return fmt::format("{} goes from rank {} to rank {}, not {} {}", text(transfer.payload),
+                         channel.source, channel.destination, transfer.is_send ? "to" : "from",
+                         transfer.peer);
+    }
     std::uint8_t& seen =
         (transfer.is_send ? sends_ : receives_)[cell(*id, transfer.payload.microbatch)];
     if (seen > 0) return "stands in the program more than once";
     ++seen;
     return "";
+  }
+
+  // Is the other end of a transfer anywhere in the program?
+  [[nodiscard]] bool has_other_end(const Transfer& transfer) const {
+    const auto id = channels_.find(transfer.payload);
+    return id &&
+           (transfer.is_send ? receives_ : sends_)[cell(*id, transfer.payload.microbatch)] > 0;
   }
 
   // Messages that nobody sends or nobody receives.
@@ -89,45 +103,65 @@ class MessageCensus {
 };
 
 // The two ends that meet must mean the same message.
-std::string mismatch(const Program& program, const Transfer& send, const Matching::End& end) {
-  if (!end.exists()) return "";  // the census names what is missing
-  const Transfer& receive = program.ranks[end.rank].transfers[end.transfer];
+std::string mismatch(const Transfer& send, const Transfer& receive, std::uint32_t there) {
   if (send.payload != receive.payload) {
     return fmt::format("sends {}, but the receive it meets on rank {} expects {}",
-                       text(send.payload), end.rank, text(receive.payload));
+                       text(send.payload), there, text(receive.payload));
   }
   if (send.size != receive.size || send.type != receive.type) {
     return fmt::format("sends {} B as {}, but rank {} expects {} B as {}", send.size.value,
-                       name(send.type), end.rank, receive.size.value, name(receive.type));
+                       name(send.type), there, receive.size.value, name(receive.type));
   }
   return "";
 }
 
 }  // namespace
 
-void matching(const Problem& problem, const Program& program, Diagnostics& out) {
+void matching(const Problem& problem, const Program& program, const References& references,
+              Diagnostics& out) {
+  const Matching& meets = references.meets;
   const Channels channels(problem);
   MessageCensus census(problem, channels);
-  const Matching meets(program);
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+  std::vector<Matching::End> unmet;
+  const auto report = [&](const char* rule, Matching::End end, std::string message) {
+    if (message.empty()) return;
+    const std::uint32_t index = meets.instruction(end.rank, end.transfer);
+    out.push_back({.rule = rule,
+                   .rank = static_cast<Rank>(end.rank),
+                   .index = index,
+                   .op = program.ranks[end.rank].instructions[index].op,
+                   .message = std::move(message)});
+  };
+  for (std::uint32_t rank = 0; rank < program.ranks.size(); ++rank) {
     const RankProgram& list = program.ranks[rank];
     for (std::uint32_t t = 0; t < list.transfers.size(); ++t) {
       const Transfer& transfer = list.transfers[t];
-      const auto report = [&](const char* rule, std::string message) {
-        if (message.empty()) return;
-        const std::uint32_t index = meets.instruction(rank, t);
-        out.push_back({.rule = rule,
-                       .rank = static_cast<Rank>(rank),
-                       .index = index,
-                       .op = list.instructions[index].op,
-                       .message = std::move(message)});
-      };
+      const Matching::End here{rank, t};
+      const Matching::End there = meets.partner(rank, t);
       std::string senseless = census.count(static_cast<Rank>(rank), transfer);
-      if (senseless.empty() && transfer.is_send) {
-        report("payload", mismatch(program, transfer, meets.partner(rank, t)));
+      if (senseless.empty() && !there.exists()) unmet.push_back(here);
+      if (transfer.is_send && there.exists()) {
+        const Transfer& receive = program.ranks[there.rank].transfers[there.transfer];
+        if (transfer.payload.kind != receive.payload.kind) {
+          crossing(program, references, here, out);
+        } else if (senseless.empty()) {
+          report("payload", here, mismatch(transfer, receive, there.rank));
+        }
       }
-      report("matching", std::move(senseless));
+      report("matching", here, std::move(senseless));
+      if (transfer.sequence != meets.sequence(rank, t)) {
+        report("matching", here,
+               fmt::format("is message {} of its channel by its place, but numbered {}",
+                           meets.sequence(rank, t), transfer.sequence));
+      }
     }
+  }
+  for (const Matching::End& end : unmet) {
+    const Transfer& transfer = program.ranks[end.rank].transfers[end.transfer];
+    if (!census.has_other_end(transfer)) continue;  // told as missing
+    report("matching", end,
+           fmt::format("meets no {}: its channel has none left for it on rank {}",
+                       transfer.is_send ? "receive" : "send", transfer.peer));
   }
   census.report_missing(out);
 }

@@ -8,56 +8,83 @@
 namespace counterflow::rules {
 namespace {
 
-// What of a stage and microbatch a rank has been through.
+// What of a stage and microbatch has been made so far.
 enum : std::uint8_t { kForward = 1, kGradient = 2 };
 
-struct Need {
-  std::uint8_t before = 0;
-  OpKind named = OpKind::none;
-  std::uint8_t makes = 0;
-};
-
-Need need_of(OpKind kind) {
-  switch (kind) {
-    case OpKind::forward:
-      return {0, OpKind::none, kForward};
-    case OpKind::backward:
-    case OpKind::backward_input:
-      return {kForward, OpKind::forward, kGradient};
-    case OpKind::backward_weight:
-      return {kGradient, OpKind::backward_input, 0};
-    default:
-      return {};
-  }
+std::uint8_t made_by(OpKind kind) {
+  if (kind == OpKind::forward) return kForward;
+  return makes_input_gradient(kind) ? kGradient : 0;
 }
+
+class OrderCheck {
+ public:
+  OrderCheck(const Problem& problem, Diagnostics& out)
+      : problem_(problem),
+        out_(out),
+        made_(static_cast<std::size_t>(problem.stages()) *
+              static_cast<std::size_t>(problem.microbatches)) {}
+
+  // Both parts of a pair begin together: neither may need what the other makes.
+  void pass(Rank rank, std::size_t index, const Slot& slot) {
+    for (const Op& op : {slot.first, slot.second}) check(rank, index, op);
+    for (const Op& op : {slot.first, slot.second}) {
+      if (op.kind != OpKind::none) state(op.stage, op.microbatch) |= made_by(op.kind);
+    }
+  }
+
+ private:
+  std::uint8_t& state(Stage stage, Microbatch microbatch) {
+    return made_[static_cast<std::size_t>(stage) * static_cast<std::size_t>(problem_.microbatches) +
+                 static_cast<std::size_t>(microbatch)];
+  }
+
+  void check(Rank rank, std::size_t index, const Op& op) {
+    const auto require = [&](OpKind kind, Stage stage) {
+      if ((state(stage, op.microbatch) & made_by(kind)) != 0) return;
+      const Op needed{kind, op.replica, static_cast<std::uint16_t>(stage), op.microbatch};
+      out_.push_back(
+          {.rule = "order",
+           .rank = rank,
+           .index = static_cast<std::int64_t>(index),
+           .op = op,
+           .message = fmt::format("comes before {}, which it needs", to_string(needed))});
+    };
+    const auto is_here = [&](Stage stage) {
+      return problem_.placement.rank_of(stage, op.replica) == rank;
+    };
+    switch (op.kind) {
+      case OpKind::forward:
+        for (const Stage from : problem_.graph.predecessors(op.stage)) {
+          if (is_here(from)) require(OpKind::forward, from);
+        }
+        break;
+      case OpKind::backward:
+      case OpKind::backward_input:
+        require(OpKind::forward, op.stage);
+        for (const Stage from : problem_.graph.successors(op.stage)) {
+          if (is_here(from)) require(op.kind, from);
+        }
+        break;
+      case OpKind::backward_weight:
+        require(OpKind::backward_input, op.stage);
+        break;
+      default:
+        break;
+    }
+  }
+
+  const Problem& problem_;
+  Diagnostics& out_;
+  std::vector<std::uint8_t> made_;  // [stage][microbatch]
+};
 
 }  // namespace
 
 void order(const Problem& problem, const Schedule& schedule, Diagnostics& out) {
-  std::vector<std::uint8_t> done(static_cast<std::size_t>(problem.stages()) *
-                                 static_cast<std::size_t>(problem.microbatches));
-  const auto state = [&](const Op& op) -> std::uint8_t& {
-    return done[op.stage * static_cast<std::size_t>(problem.microbatches) +
-                static_cast<std::size_t>(op.microbatch)];
-  };
+  OrderCheck check(problem, out);
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (std::size_t index = 0; index < schedule.ranks[rank].size(); ++index) {
-      const Slot& slot = schedule.ranks[rank][index];
-      // Both parts of a pair begin together: neither may need what the other makes.
-      for (const Op& op : {slot.first, slot.second}) {
-        const Need need = need_of(op.kind);
-        if (op.kind == OpKind::none || (state(op) & need.before) == need.before) continue;
-        const Op missing{need.named, op.replica, op.stage, op.microbatch};
-        out.push_back(
-            {.rule = "order",
-             .rank = static_cast<Rank>(rank),
-             .index = static_cast<std::int64_t>(index),
-             .op = op,
-             .message = fmt::format("comes before {}, which it needs", to_string(missing))});
-      }
-      for (const Op& op : {slot.first, slot.second}) {
-        if (op.kind != OpKind::none) state(op) |= need_of(op.kind).makes;
-      }
+      check.pass(static_cast<Rank>(rank), index, schedule.ranks[rank][index]);
     }
   }
 }

@@ -23,7 +23,7 @@ namespace {
 void require_all_transfers(const Problem& problem, const ScheduleFile& file) {
   const Diagnostics order = verify(problem, file);
   if (!order.empty()) refuse(order.front());
-  const Diagnostics found = verify(problem, import(problem, file), {}).diagnostics;
+  const Diagnostics found = verify_communication(problem, import(problem, file), {}).diagnostics;
   const auto final = std::ranges::find_if(found, [](const Diagnostic& fault) {
     // A receive after its use, or ends that meet the wrong way round, are in the wrong place; that
     // is what repair is for.
@@ -40,9 +40,24 @@ bool is_transfers(const Action& action) {
          (action.form == Action::Form::op && is_transfer(action.op.kind));
 }
 
+// The one transfer of a lowered instruction. It names its other end where its stage has several.
+Action transfer_action(const Problem& problem, const RankProgram& rank,
+                       const Instruction& instruction) {
+  Action action{.form = Action::Form::op, .op = instruction.op, .paired = {}, .group = {}};
+  const Payload& payload = rank.transfers[instruction.body.first].payload;
+  const bool forward = payload.kind == PayloadKind::activation;
+  const bool send = is_send(instruction.op.kind);
+  const Stage here = instruction.op.stage;
+  const auto neighbours =
+      forward == send ? problem.graph.successors(here) : problem.graph.predecessors(here);
+  if (neighbours.size() > 1) action.others = {send ? payload.to : payload.from};
+  return action;
+}
+
 // A lowered rank's list, with the stage actions of the file's row where they were among its
 // computes.
-std::vector<Action> with_stage_actions(const RankProgram& rank, const std::vector<Action>& row) {
+std::vector<Action> with_stage_actions(const Problem& problem, const RankProgram& rank,
+                                       const std::vector<Action>& row) {
   std::vector<Action> result;
   auto original = row.begin();
   // Everything in the row up to its next compute that is not a transfer.
@@ -54,7 +69,7 @@ std::vector<Action> with_stage_actions(const RankProgram& rank, const std::vecto
   };
   for (const Instruction& instruction : rank.instructions) {
     if (instruction.kind == InstructionKind::transfer) {
-      result.push_back({.form = Action::Form::op, .op = instruction.op, .paired = {}, .group = {}});
+      result.push_back(transfer_action(problem, rank, instruction));
       continue;
     }
     copy_stage_actions();
@@ -71,7 +86,7 @@ ScheduleFile repair(const Problem& problem, const ScheduleFile& file) {
   const Program program = compile(problem, file.compute());
   ScheduleFile repaired{.name = file.name, .rows = {}, .has_communication = true};
   for (std::size_t rank = 0; rank < file.rows.size(); ++rank) {
-    repaired.rows.push_back(with_stage_actions(program.ranks[rank], file.rows[rank]));
+    repaired.rows.push_back(with_stage_actions(problem, program.ranks[rank], file.rows[rank]));
   }
   return repaired;
 }

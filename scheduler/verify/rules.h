@@ -2,12 +2,14 @@
 
 #include <span>
 
+#include "scheduler/graph/matching.h"
 #include "scheduler/ir/diagnostic.h"
 #include "scheduler/ir/execution_model.h"
 #include "scheduler/ir/program.h"
 #include "scheduler/ir/schedule.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/problem.h"
+#include "scheduler/verify/references.h"
 
 // The rules, one file each. Each appends what it finds to `out`. Rules of a schedule but `range`
 // rely on ops that are in range.
@@ -21,7 +23,8 @@ void range(const Problem& problem, const ScheduleFile& file, Diagnostics& out);
 // Each required op exactly once, none that is not required.
 void complete(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 
-// On its rank, F of a stage and microbatch stands before its backward, I before W.
+// On its rank, F of a stage and microbatch stands before its backward, I before W, and each before
+// what it feeds there.
 void order(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 
 // No cycle across ranks.
@@ -35,12 +38,31 @@ void stage_actions(const ScheduleFile& file, Diagnostics& out);
 // op begins and frees when it ends, so no times are needed.
 void memory(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 
-// Every message the stage graph asks for between ranks is sent once and received once, and the two
-// ends that meet mean the same.
-void matching(const Problem& problem, const Program& program, Diagnostics& out);
+// Every index of a program points at something, every transfer belongs to one instruction, every
+// instruction runs its own kernel. The other rules of a program rely on it.
+void form(const Problem& problem, const Program& program, Diagnostics& out);
 
-// Nothing waits for an event that is recorded later in its rank's issue order.
-void events(const Program& program, Diagnostics& out);
+// Every message the stage graph asks for between ranks is sent once and received once, numbered by
+// its place on its channel, and the two ends that meet mean the same.
+void matching(const Problem& problem, const Program& program, const References& references,
+              Diagnostics& out);
+
+// No activation meets the receive of a gradient, nor the other way round: of one send and the
+// receive it meets.
+void crossing(const Program& program, const References& references, Matching::End send,
+              Diagnostics& out);
+
+// Groups that NCCL keeps whole: at most eight transfers, one a peer and direction.
+void group(const Program& program, Diagnostics& out);
+
+// The same collectives in the same order on all members of a communicator, and on ranks that share
+// several communicators.
+void collective_order(const Program& program, Diagnostics& out);
+
+// Nothing waits for an event that is recorded later in its rank's issue order, and whatever an
+// instruction reads was made by one that has surely ended.
+void dataflow(const Problem& problem, const Program& program, const References& references,
+              Diagnostics& out);
 
 // Buffers, where they are assigned: every run names what its ops use, every transfer where it
 // leaves from or arrives; in issue order whoever reads finds the version and the very value it
@@ -54,7 +76,9 @@ void races(const Program& program, Diagnostics& out);
 
 // Does the program complete for every timing under these semantics? One cycle if not. A blocked
 // transfer stalls its stream.
-[[nodiscard]] bool completes(const Program& program, Semantics semantics);
-void deadlock(const Program& program, Semantics semantics, Diagnostics& out);
+[[nodiscard]] bool completes(const Program& program, const References& references,
+                             Semantics semantics);
+void deadlock(const Program& program, const References& references, Semantics semantics,
+              Diagnostics& out);
 
 }  // namespace counterflow::rules

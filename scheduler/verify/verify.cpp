@@ -1,48 +1,103 @@
 #include "scheduler/verify/verify.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "scheduler/verify/rules.h"
 
 namespace counterflow {
 namespace {
 
+// An order of compute, and where its slots stand in the list it was taken from.
+struct ComputeOrder {
+  Schedule schedule;
+  std::vector<std::vector<std::int64_t>> positions;  // [rank][slot]
+};
+
+ComputeOrder compute_of(const ScheduleFile& file) {
+  ComputeOrder order{file.compute(), {}};
+  for (const auto& row : file.rows) {
+    auto& positions = order.positions.emplace_back();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (row[i].form == Action::Form::group || !is_compute(row[i].op.kind)) continue;
+      positions.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return order;
+}
+
+ComputeOrder compute_of(const Program& program) {
+  ComputeOrder order;
+  order.schedule.name = program.schedule;
+  for (const RankProgram& rank : program.ranks) {
+    auto& slots = order.schedule.ranks.emplace_back();
+    auto& positions = order.positions.emplace_back();
+    for (std::size_t i = 0; i < rank.instructions.size(); ++i) {
+      const Instruction& instruction = rank.instructions[i];
+      if (instruction.kind != InstructionKind::run || !is_compute(instruction.op.kind)) continue;
+      slots.push_back({instruction.op, instruction.paired});
+      positions.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return order;
+}
+
 void verify_compute(const Problem& problem, const Schedule& schedule, Diagnostics& found) {
   rules::complete(problem, schedule, found);
   rules::order(problem, schedule, found);
-  // An order that breaks within a rank would show up again as a cycle.
-  const bool ordered = std::ranges::none_of(found, [](const auto& d) { return d.rule == "order"; });
-  if (ordered) rules::acyclic(problem, schedule, found);
   rules::memory(problem, schedule, found);
 }
 
-// Turns positions among a row's computes into positions among all its actions.
-void count_all_actions(const ScheduleFile& file, Diagnostics& faults) {
-  std::vector<std::vector<std::int64_t>> positions(file.rows.size());
-  for (std::size_t rank = 0; rank < file.rows.size(); ++rank) {
-    const auto& row = file.rows[rank];
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (row[i].form == Action::Form::group || !is_compute(row[i].op.kind)) continue;
-      positions[rank].push_back(static_cast<std::int64_t>(i));
-    }
-  }
+bool is_ordered(const Diagnostics& found) {
+  return std::ranges::none_of(found, [](const auto& d) { return d.rule == "order"; });
+}
+
+// Turns positions among a list's computes into positions in the list.
+void count_all(const ComputeOrder& order, Diagnostics& faults) {
   for (Diagnostic& fault : faults) {
     if (!fault.rank || !fault.index) continue;
-    fault.index =
-        positions[static_cast<std::size_t>(*fault.rank)][static_cast<std::size_t>(*fault.index)];
+    fault.index = order.positions[static_cast<std::size_t>(*fault.rank)]
+                                 [static_cast<std::size_t>(*fault.index)];
   }
 }
 
 // If a program completes under rendezvous it does under the other two: they ask for less. So the
 // usual case costs one check.
-std::vector<SemanticsVerdict> verdicts(const Program& program) {
-  const bool strictest = rules::completes(program, Semantics::rendezvous);
+std::vector<SemanticsVerdict> verdicts(const Program& program, const References& references) {
+  const bool strictest = rules::completes(program, references, Semantics::rendezvous);
   std::vector<SemanticsVerdict> result;
   for (const Semantics semantics : kAllSemantics) {
     const bool known = strictest || semantics == Semantics::rendezvous;
-    result.push_back({semantics, known ? strictest : rules::completes(program, semantics)});
+    result.push_back(
+        {semantics, known ? strictest : rules::completes(program, references, semantics)});
   }
   return result;
+}
+
+void verify_schedule(const Problem& problem, const Schedule& schedule, Diagnostics& found) {
+  verify_compute(problem, schedule, found);
+  // An order that breaks within a rank would show up again as a cycle.
+  if (is_ordered(found)) rules::acyclic(problem, schedule, found);
+}
+
+void check_communication(const Problem& problem, const Program& program,
+                         std::span<const Semantics> asked, ProgramVerdict& verdict) {
+  const References references(program);
+  rules::matching(problem, program, references, verdict.diagnostics);
+  rules::group(program, verdict.diagnostics);
+  rules::collective_order(program, verdict.diagnostics);
+  rules::dataflow(problem, program, references, verdict.diagnostics);
+  rules::buffers(problem, program, verdict.diagnostics);
+  rules::races(program, verdict.diagnostics);
+  verdict.semantics = verdicts(program, references);
+  for (const auto& [semantics, completes] : verdict.semantics) {
+    if (!completes && std::ranges::find(asked, semantics) != asked.end()) {
+      rules::deadlock(program, references, semantics, verdict.diagnostics);
+    }
+  }
 }
 
 }  // namespace
@@ -50,7 +105,7 @@ std::vector<SemanticsVerdict> verdicts(const Program& program) {
 Diagnostics verify(const Problem& problem, const Schedule& schedule) {
   Diagnostics found;
   rules::range(problem, schedule, found);
-  if (found.empty()) verify_compute(problem, schedule, found);
+  if (found.empty()) verify_schedule(problem, schedule, found);
   return found;
 }
 
@@ -58,25 +113,32 @@ Diagnostics verify(const Problem& problem, const ScheduleFile& file) {
   Diagnostics found;
   rules::range(problem, file, found);
   if (!found.empty()) return found;
-  verify_compute(problem, file.compute(), found);
-  count_all_actions(file, found);
+  const ComputeOrder order = compute_of(file);
+  verify_schedule(problem, order.schedule, found);
+  count_all(order, found);
   rules::stage_actions(file, found);
   return found;
+}
+
+ProgramVerdict verify_communication(const Problem& problem, const Program& program,
+                                    std::span<const Semantics> asked) {
+  ProgramVerdict verdict;
+  rules::form(problem, program, verdict.diagnostics);
+  if (verdict.diagnostics.empty()) check_communication(problem, program, asked, verdict);
+  return verdict;
 }
 
 ProgramVerdict verify(const Problem& problem, const Program& program,
                       std::span<const Semantics> asked) {
   ProgramVerdict verdict;
-  rules::matching(problem, program, verdict.diagnostics);
-  rules::events(program, verdict.diagnostics);
-  rules::buffers(problem, program, verdict.diagnostics);
-  rules::races(program, verdict.diagnostics);
-  verdict.semantics = verdicts(program);
-  for (const auto& [semantics, completes] : verdict.semantics) {
-    if (!completes && std::ranges::find(asked, semantics) != asked.end()) {
-      rules::deadlock(program, semantics, verdict.diagnostics);
-    }
-  }
+  rules::form(problem, program, verdict.diagnostics);
+  if (!verdict.diagnostics.empty()) return verdict;
+  const ComputeOrder order = compute_of(program);
+  rules::range(problem, order.schedule, verdict.diagnostics);
+  const bool in_range = verdict.diagnostics.empty();
+  if (in_range) verify_compute(problem, order.schedule, verdict.diagnostics);
+  count_all(order, verdict.diagnostics);
+  if (in_range) check_communication(problem, program, asked, verdict);
   return verdict;
 }
 

@@ -32,14 +32,21 @@ struct SemanticsVerdict {
 };
 
 struct ProgramVerdict {
-  Diagnostics diagnostics;                  // faults, and deadlocks under the semantics asked for
-  std::vector<SemanticsVerdict> semantics;  // all three, whatever was asked
+  Diagnostics diagnostics;  // faults, and deadlocks under the semantics asked for
+  // All three, whatever was asked; empty if the program is so malformed that it has no meaning.
+  std::vector<SemanticsVerdict> semantics;
 };
 
-// Every fault of a program: sends and receives that do not match (channel, payload, size), data
-// used before it is there, and deadlock, as a printed cycle, under each of `asked`.
-// O(instructions).
+// Every fault of a program: of its order of compute (but for cycles, which show as deadlocks) and
+// of its communication. O(instructions).
 [[nodiscard]] ProgramVerdict verify(const Problem& problem, const Program& program,
                                     std::span<const Semantics> asked = kAllSemantics);
+
+// The second half, for a program whose computes were judged where they came from: indices that
+// point nowhere, sends and receives that do not match (channel, number, payload, size), groups too
+// large, collectives in different orders, data used before it is surely there, and deadlock, as a
+// printed cycle, under each of `asked`. Its computes must be in range. O(instructions).
+[[nodiscard]] ProgramVerdict verify_communication(const Problem& problem, const Program& program,
+                                                  std::span<const Semantics> asked = kAllSemantics);
 
 }  // namespace counterflow

@@ -61,8 +61,7 @@ TEST(Advice, NamesStagesThatAreNeverResharded) {
 // Positions count every action of the row, whatever rule finds the fault.
 TEST(FilePositions, CountAllActions) {
   EXPECT_EQ(faults(1, "0UNSHARD,1UNSHARD,0F0,1F0,0B0,1B0\n"),
-            "deadlock rank 0 [4] 0B0: the order is a cycle: rank0 0B0 stands before, on its rank, "
-            "rank0 1B0; rank0 1B0 makes the gradient for rank0 0B0\n");
+            "order rank 0 [4] 0B0: comes before 1B0, which it needs\n");
 }
 
 }  // namespace

@@ -338,7 +338,8 @@ TEST(DeadlockRule, CycleOfAProgramUnderEachOfTheSemanticsAskedFor) {
   const std::string cycle =
       " semantics: cycle rank0 0SEND_F1 <-> rank1 1SEND_B0: rank0 0SEND_F1 holds up rank0 "
       "0RECV_B0; rank0 0RECV_B0 is the other end of rank1 1SEND_B0; rank1 1SEND_B0 holds up rank1 "
-      "1RECV_F1; rank1 1RECV_F1 is the other end of rank0 0SEND_F1\n";
+      "1RECV_F1; rank1 1RECV_F1 is the other end of rank0 0SEND_F1; swapping sends and receives on "
+      "odd ranks alone is no proof against it, one order of all transfers is: verify --repair\n";
   const ProgramVerdict all = verdict_of(chain(2, 2), kCrossingSends);
   EXPECT_EQ(text(all.diagnostics), "deadlock rank 0 [3] 0SEND_F1: under posted" + cycle +
                                        "deadlock rank 0 [3] 0SEND_F1: under rendezvous" + cycle);

@@ -94,6 +94,125 @@ TEST(SwappedTails, StopAtASendOfEachRank) {
   EXPECT_EQ(stuck_ops(problem, program, Semantics::posted), "0SEND_F2 3SEND_B0 ");
 }
 
+TEST(SwappedTails, AreToldThatParityProvesNothing) {
+  const Problem problem = chain(PlacementKind::loop, 2, 2, 3);
+  const Program program = import(problem, parse_schedule("2SEND_F1,0F2,0SEND_F2,2RECV_B0,2B0\n"
+                                                         "3RECV_F1,3SEND_B0,3F1,3B1,1RECV_F2,"
+                                                         "3SEND_B1\n",
+                                                         "tails.csv"));
+  std::string deadlocks;
+  for (const Diagnostic& d : verify_communication(problem, program).diagnostics) {
+    if (d.rule == "deadlock") deadlocks += d.message + "\n";
+  }
+  const std::string cycle =
+      " semantics: cycle rank0 0SEND_F2 <-> rank1 3SEND_B0: rank0 0SEND_F2 holds up rank0 "
+      "2RECV_B0; "
+      "rank0 2RECV_B0 is the other end of rank1 3SEND_B0; rank1 3SEND_B0 holds up rank1 3F1; "
+      "rank1 3F1 holds up rank1 3B1; rank1 3B1 holds up rank1 1RECV_F2; rank1 1RECV_F2 is the "
+      "other "
+      "end of rank0 0SEND_F2; swapping sends and receives on odd ranks "
+      "alone is no proof against it, one order of all transfers is: verify --repair\n";
+  EXPECT_EQ(deadlocks, "under posted" + cycle + "under rendezvous" + cycle);
+}
+
+// PiPPy#969: 0 -> 1 -> 2 and a skip link 0 -> 2.
+class SkipLink : public ::testing::Test {
+ protected:
+  explicit SkipLink(std::vector<StageGraph::Edge> edges = {{0, 1}, {0, 2}, {1, 2}}) {
+    problem_.graph = StageGraph(3, std::move(edges));
+    problem_.forward_only = true;
+  }
+  [[nodiscard]] Program read(const std::string& rows) const {
+    return import(problem_, parse_schedule(rows, "skip.csv"));
+  }
+
+  Problem problem_ = chain(PlacementKind::loop, 3, 1, 3);
+};
+
+const std::string kBatchedSends =
+    "0F0,[0SEND_F0>1;0SEND_F0>2],0F1,[0SEND_F1>1;0SEND_F1>2],0F2,[0SEND_F2>1;0SEND_F2>2]\n";
+// Two microbatches ahead of what it passes on.
+const std::string kReceivesAhead =
+    "1RECV_F0,1RECV_F1,1RECV_F2,1F0,1SEND_F0,1F1,1SEND_F1,1F2,1SEND_F2\n";
+
+// A group ends as a whole: rank 2 waits for rank 1, which waits for the next batch of rank 0, which
+// waits for the next batch of rank 2.
+TEST_F(SkipLink, HangsInAGroupCycleWhereBothInputsAreOneBatch) {
+  const Program program = read(kBatchedSends + kReceivesAhead +
+                               "[2RECV_F0<0;2RECV_F0<1],2F0,[2RECV_F1<0;2RECV_F1<1],2F1,"
+                               "[2RECV_F2<0;2RECV_F2<1],2F2\n");
+  EXPECT_EQ(
+      semantics_of(problem_, program),
+      (std::map<Semantics, bool>{
+          {Semantics::buffered, true}, {Semantics::posted, true}, {Semantics::rendezvous, false}}));
+  const ProgramVerdict verdict = verify(problem_, program);
+  ASSERT_EQ(verdict.diagnostics.size(), 1U);
+  EXPECT_TRUE(verdict.diagnostics[0].message.starts_with(
+      "under rendezvous semantics: cycle rank0 [0SEND_F1;0SEND_F1>2] <-> rank1 1RECV_F2 <-> rank2 "
+      "[2RECV_F0<0;2RECV_F0]: "))
+      << verdict.diagnostics[0].message;
+}
+
+TEST_F(SkipLink, CompletesWhereInputsAreSplitBySource) {
+  const Program program = read(kBatchedSends + kReceivesAhead +
+                               "2RECV_F0<0,2RECV_F1<0,2RECV_F0<1,2F0,2RECV_F2<0,2RECV_F1<1,2F1,"
+                               "2RECV_F2<1,2F2\n");
+  EXPECT_EQ(text(verify(problem_, program).diagnostics), "");
+  EXPECT_EQ(semantics_of(problem_, program), kAlways);
+}
+
+class SkipLinkDeclaredFirst : public SkipLink {
+ protected:
+  SkipLinkDeclaredFirst() : SkipLink({{0, 1}, {1, 2}, {0, 2}}) {}
+};
+
+// The stages that each input of 2F0 comes from, in the order in which it waits for them.
+std::vector<int> sources_of_inputs(const Program& program) {
+  std::vector<int> sources;
+  const RankProgram& rank = program.ranks[2];
+  for (const Instruction& i : rank.instructions) {
+    if (i.op != Op{OpKind::forward, 0, 2, 0}) continue;
+    for (const EventWait& wait : rank.waits_of(i)) {
+      for (const Instruction& other : rank.instructions) {
+        if (other.records == wait.event) {
+          sources.push_back(rank.transfers_of(other).front().payload.from);
+        }
+      }
+    }
+  }
+  return sources;
+}
+
+TEST_F(SkipLink, LowersWithItsInputsInDeclaredOrder) {
+  const Program program = compile(problem_, parse_schedule("0F0,0F1,0F2\n1F0,1F1,1F2\n"
+                                                           "2F0,2F1,2F2\n",
+                                                           "order.csv")
+                                                .compute());
+  EXPECT_EQ(text(verify(problem_, program).diagnostics), "");
+  EXPECT_EQ(semantics_of(problem_, program), kAlways);
+  EXPECT_EQ(sources_of_inputs(program), (std::vector{0, 1}));
+  // As text, every transfer says where it comes from or goes to, and reads back the same.
+  const Program back = read(to_csv(program));
+  EXPECT_EQ(text(verify(problem_, back).diagnostics), "");
+  EXPECT_EQ(to_csv(back), to_csv(program));
+}
+
+TEST_F(SkipLinkDeclaredFirst, LowersWithItsInputsInDeclaredOrder) {
+  const Program program = compile(
+      problem_, parse_schedule("0F0,0F1,0F2\n1F0,1F1,1F2\n2F0,2F1,2F2\n", "order.csv").compute());
+  EXPECT_EQ(sources_of_inputs(program), (std::vector{1, 0}));
+}
+
+// Megatron-Bridge#6025: only the last rank goes into evaluation.
+TEST(EvaluationOnOneRank, IsTold) {
+  Problem problem = chain(PlacementKind::loop, 2, 1, 1);
+  problem.forward_only = true;
+  const Program program = import(problem, parse_schedule("\n1RECV_F0,1F0\n", "eval.csv"));
+  EXPECT_EQ(text(verify(problem, program).diagnostics),
+            "complete rank 0 0F0: is missing\n"
+            "matching rank 0 0SEND_F0: is missing: rank 1 1RECV_F0 has no sender\n");
+}
+
 // nccl#479: two ranks that exchange messages.
 class Exchange {
  public:

@@ -243,13 +243,13 @@ TEST(Compile, ShowsEveryPassToTheObserver) {
 
 TEST(Import, KeepsTransfersAndGroupsWhereTheyStand) {
   const std::string rows =
-      "0F0,0F1,[0SEND_F0;0SEND_F1],0RECV_B0,0B0,0RECV_B1,0B1\n"
-      "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1\n";
+      "0F0,0SEND_F0,0F1,[0SEND_F1;0RECV_B0],0B0,0RECV_B1,0B1\n"
+      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n";
   const Problem problem = chain(2, 2);
   const Program program = import(problem, parse_schedule(rows, "file.csv"));
   EXPECT_EQ(to_csv(program), rows);
   EXPECT_EQ(program.ranks[0].streams.size(), 1U);
-  EXPECT_EQ(program.ranks[0].instructions[2].body, (Range{0, 2}));
+  EXPECT_EQ(program.ranks[0].instructions[3].body, (Range{1, 2}));
   EXPECT_EQ(text(verify(problem, program).diagnostics), "");
 }
 
