@@ -13,6 +13,8 @@
 namespace counterflow::rules {
 namespace {
 
+constexpr const char* kNoSlot = "uses a buffer slot that is not there";
+
 bool within(Range range, std::size_t size) {
   return range.first <= size && range.count <= size - range.first;
 }
@@ -57,6 +59,9 @@ class RankForm {
     if (!within(instruction.waits, list_.waits.size()) ||
         !within(instruction.accesses, list_.accesses.size())) {
       return "points outside the tables of its rank";
+    }
+    for (const Access& access : list_.accesses_of(instruction)) {
+      if (access.slot >= list_.slots.size()) return kNoSlot;
     }
     switch (instruction.kind) {
       case InstructionKind::run:
@@ -104,6 +109,7 @@ class RankForm {
       return fmt::format("exchanges data with rank {}; there are 0..{}", end.peer,
                          program_.ranks.size() - 1);
     }
+    if (end.slot != kNone && end.slot >= list_.slots.size()) return kNoSlot;
     const Payload& payload = end.payload;
     const int stages = problem_.stages();
     if (payload.from >= stages || payload.to >= stages || payload.microbatch < 0 ||
