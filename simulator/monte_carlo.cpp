@@ -146,11 +146,10 @@ void check_complete(const std::vector<Time>& makespans) {
 void find_sensitivities(TrialRunner& runner, const std::vector<Time>& makespans, std::size_t ranks,
                         int threads, Trials& trials) {
   constexpr double kStep = 0.01;
-  constexpr int kFewest = 8;
   using What = TrialRunner::Perturbation::What;
   const auto pairs = runner.pairs();
   const int things = static_cast<int>(ranks + pairs.size());
-  const int draws = std::min(trials.count, std::max(kFewest, trials.count / things));
+  const int draws = std::min(trials.count, std::max(1, trials.count / things));
   trials.sensitivity_trials = draws;
   trials.sensitivity_step = kStep;
   const double base = mean({makespans.begin(), makespans.begin() + draws});

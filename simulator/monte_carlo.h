@@ -52,7 +52,7 @@ struct TrialOptions {
 };
 
 // Makespans and sensitivities of a program under jitter. Sensitivity takes about as many runs again
-// as there are trials: as many of the first draws as that allows, 8 at least. Throws
+// as there are trials: as many of the first draws as that allows, 1 at least. Throws
 // InfeasibleError if a trial does not come to its end. The same result for any number of threads.
 [[nodiscard]] Trials run_trials(const Program& program, const Links& links,
                                 const ExecutionModel& execution, const Jitter& jitter,
