@@ -146,9 +146,11 @@ py::dtype dtype_of<Collective>() {
 
 template <>
 py::dtype dtype_of<Access>() {
+  // The version in the low 31 bits, the highest one set for a write: bits have no offset.
+  constexpr std::size_t kUse = offsetof(Access, slot) + sizeof(std::uint32_t);
+  static_assert(sizeof(Access) == kUse + sizeof(std::uint32_t));
   return record(sizeof(Access), {{"slot", plain<std::uint32_t>(), offsetof(Access, slot)},
-                                 {"version", plain<std::uint32_t>(), offsetof(Access, version)},
-                                 {"is_write", plain<std::uint8_t>(), offsetof(Access, is_write)}});
+                                 {"use", plain<std::uint32_t>(), kUse}});
 }
 
 template <>

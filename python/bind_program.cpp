@@ -66,6 +66,9 @@ void check_numbers(const RankProgram& rank) {
   for (const Collective& each : rank.collectives) {
     check_number(each.kind, CollectiveKind::barrier, "collective kind");
   }
+  for (const BufferSlot& each : rank.slots) {
+    check_number(each.pool, BufferPool::accumulators, "slot pool");
+  }
 }
 
 // Read as a byte before it becomes a bool.
@@ -95,7 +98,6 @@ RankProgram replaced(RankProgram rank, const Tables& tables) {
   if (tables.transfers) check_flag(*tables.transfers, "is_send");
   put(&RankProgram::collectives, tables.collectives, "collectives");
   put(&RankProgram::accesses, tables.accesses, "accesses");
-  if (tables.accesses) check_flag(*tables.accesses, "is_write");
   put(&RankProgram::slots, tables.slots, "slots");
   if (tables.streams) rank.streams = *tables.streams;
   if (tables.events) rank.events = *tables.events;

@@ -27,7 +27,7 @@ Program full() {
   RankProgram& rank = program.ranks[0];
   rank.collectives.push_back({CollectiveKind::all_reduce, 0, kNone, 0, Bytes{8}});
   rank.accesses.push_back({0, 1, true});
-  rank.slots.push_back({0, Bytes{0}, Bytes{64}});
+  rank.slots.push_back({BufferPool::saved, Bytes{0}, Bytes{64}});
   return program;
 }
 

@@ -19,7 +19,8 @@ Program rich_program() {
   run.collective(0, testing::op_of(OpKind::reduce_gradients, 1, 0), 200, 300).step_end(0, 300);
   RankProgram& rank = run.at(0);
   rank.static_memory = Bytes{1LL << 35U};
-  rank.slots = {{0, Bytes{0}, Bytes{4096}}, {1, Bytes{4096}, Bytes{8192}}};
+  rank.slots = {{BufferPool::saved, Bytes{0}, Bytes{4096}},
+                {BufferPool::gradients, Bytes{4096}, Bytes{8192}}};
   rank.accesses = {{0, 3, true}, {1, 2, false}, {kNone, 0, false}};
   rank.instructions[0].accesses = {0, 2};
   rank.transfers[0].slot = 1;
