@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -12,43 +13,63 @@ namespace {
 
 struct Wait {
   std::uint32_t recorder = kNone;
-  EventWait event;
+  std::uint32_t place = 0;  // among the waits of the instruction
 };
 
-void thin(RankProgram& rank) {
-  const Recordings recordings(rank);
-  HappensBefore order(rank);
-  std::vector<EventWait> kept;
-  kept.reserve(rank.waits.size());
-  std::vector<Wait> waits;
-  for (std::uint32_t i = 0; i < rank.instructions.size(); ++i) {
-    Instruction& instruction = rank.instructions[i];
-    waits.clear();
-    for (const EventWait& wait : rank.waits_of(instruction)) {
-      waits.push_back({recordings.recorder(wait), wait});
+class Thinner {
+ public:
+  explicit Thinner(RankProgram& rank) : rank_(rank), recordings_(rank), order_(rank) {}
+
+  void thin() {
+    std::vector<EventWait> kept;
+    kept.reserve(rank_.waits.size());
+    for (std::uint32_t i = 0; i < rank_.instructions.size(); ++i) {
+      Instruction& instruction = rank_.instructions[i];
+      const auto first = static_cast<std::uint32_t>(kept.size());
+      choose(i);
+      const auto waits = rank_.waits_of(instruction);
+      for (std::size_t k = 0; k < waits.size(); ++k) {
+        if (needed_[k]) kept.push_back(waits[k]);
+      }
+      instruction.waits = {first, static_cast<std::uint32_t>(kept.size()) - first};
     }
-    // The latest recorder knows most: first come the waits that may imply the others.
-    std::ranges::sort(waits, std::greater(), &Wait::recorder);
-    const auto first = static_cast<std::uint32_t>(kept.size());
-    order.begin(i);
-    for (const Wait& wait : waits) {
-      // A wait for what comes later, or never, is a fault: verify() must still see it.
-      const bool sound = wait.recorder < i;
-      if (sound && order.follows(wait.recorder)) continue;
-      kept.push_back(wait.event);
-      if (sound) order.learn(wait.recorder);
-    }
-    order.finish();
-    std::reverse(kept.begin() + first, kept.end());
-    instruction.waits = {first, static_cast<std::uint32_t>(kept.size()) - first};
+    rank_.waits = std::move(kept);
   }
-  rank.waits = std::move(kept);
-}
+
+ private:
+  // Which waits of an instruction say something that the others do not.
+  void choose(std::uint32_t i) {
+    waits_.clear();
+    for (const EventWait& wait : rank_.waits_of(rank_.instructions[i])) {
+      waits_.push_back({recordings_.recorder(wait), static_cast<std::uint32_t>(waits_.size())});
+    }
+    needed_.assign(waits_.size(), true);
+    // The latest recorder knows most: first come the waits that may imply the others.
+    std::ranges::sort(waits_, std::greater(), &Wait::recorder);
+    order_.begin(i);
+    for (const Wait& wait : waits_) {
+      // A wait for what comes later, or never, is a fault: verify() must still see it.
+      if (wait.recorder >= i) continue;
+      if (order_.follows(wait.recorder)) {
+        needed_[wait.place] = false;
+      } else {
+        order_.learn(wait.recorder);
+      }
+    }
+    order_.finish();
+  }
+
+  RankProgram& rank_;
+  const Recordings recordings_;
+  HappensBefore order_;
+  std::vector<Wait> waits_;   // of the instruction at hand, the latest recorder first
+  std::vector<bool> needed_;  // [place]
+};
 
 }  // namespace
 
 Program thin_waits(const Problem&, Program program) {
-  for (RankProgram& rank : program.ranks) thin(rank);
+  for (RankProgram& rank : program.ranks) Thinner(rank).thin();
   return program;
 }
 

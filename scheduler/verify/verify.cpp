@@ -90,8 +90,11 @@ void check_communication(const Problem& problem, const Program& program,
   rules::group(program, verdict.diagnostics);
   rules::collective_order(program, verdict.diagnostics);
   rules::dataflow(problem, program, references, verdict.diagnostics);
-  rules::buffers(problem, program, verdict.diagnostics);
-  rules::races(program, verdict.diagnostics);
+  // What is wrong with a message is wrong with its buffers too: once is enough.
+  if (verdict.diagnostics.empty()) {
+    rules::buffers(problem, program, verdict.diagnostics);
+    rules::races(program, verdict.diagnostics);
+  }
   verdict.semantics = verdicts(program, references);
   for (const auto& [semantics, completes] : verdict.semantics) {
     if (!completes && std::ranges::find(asked, semantics) != asked.end()) {
