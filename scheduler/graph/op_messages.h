@@ -5,6 +5,16 @@
 
 namespace counterflow {
 
+// Does the op work on messages and on what F saves? Not UNSHARD and the like, nor moves to the
+// host.
+[[nodiscard]] constexpr bool uses_buffers(const Op& op) {
+  return op.kind == OpKind::forward || is_backward(op.kind);
+}
+// Does it add to the weight gradients of its stage?
+[[nodiscard]] constexpr bool accumulates(const Op& op) {
+  return op.kind == OpKind::backward || op.kind == OpKind::backward_weight;
+}
+
 // The messages an op uses, in the order its accesses document: read(id) for each activation its
 // stage takes in and, of a backward, for each output gradient; then write(id) for each it makes.
 template <typename Read, typename Write>

@@ -137,7 +137,6 @@ class RankBuffers {
 
   void assign() {
     count_readers();
-    rank_.accesses.reserve(rank_.instructions.size() * 2);
     std::vector<EventWait> waits;
     waits.reserve(rank_.waits.size() + rank_.transfers.size());
     std::size_t position = 0;
@@ -156,21 +155,33 @@ class RankBuffers {
   }
 
  private:
+  // Also finds how many accesses there will be, so that large programs do not pay for growth.
   void count_readers() {
+    std::size_t accesses = 0;
     for (const Instruction& instruction : rank_.instructions) {
-      for (const Op& op : {instruction.op, instruction.paired}) {
-        if (instruction.kind != InstructionKind::run || op.kind == OpKind::none) continue;
-        for_each_message(
-            channels_, op,
-            [&](Channels::Id id) { ++values_.input(id, op.microbatch).readers_left; },
-            [](Channels::Id) {});
-        if (is_backward(op.kind)) ++values_.saved(op).readers_left;
+      if (instruction.kind == InstructionKind::run) {
+        for (const Op& op : {instruction.op, instruction.paired}) accesses += count_readers(op);
       }
       for (const Transfer& t : rank_.transfers_of(instruction)) {
         const auto id = channels_.find(t.payload);
         if (t.is_send && id) ++values_.made(*id, t.payload.microbatch).readers_left;
       }
     }
+    rank_.accesses.reserve(accesses);
+  }
+
+  std::size_t count_readers(const Op& op) {
+    if (!uses_buffers(op)) return 0;
+    std::size_t accesses = 1;  // what F saves
+    for_each_message(
+        channels_, op,
+        [&](Channels::Id id) {
+          ++accesses;
+          ++values_.input(id, op.microbatch).readers_left;
+        },
+        [&](Channels::Id) { ++accesses; });
+    if (is_backward(op.kind)) ++values_.saved(op).readers_left;
+    return accesses + (accumulates(op) ? 1 : 0);
   }
 
   void run(Instruction& instruction, std::size_t position) {
@@ -178,7 +189,7 @@ class RankBuffers {
     const Time end = begin + program_.kernels[instruction.kernel].duration;
     instruction.accesses.first = static_cast<std::uint32_t>(rank_.accesses.size());
     for (const Op& op : {instruction.op, instruction.paired}) {
-      if (op.kind != OpKind::none) compute(op, begin, end);
+      if (uses_buffers(op)) compute(op, begin, end);
     }
     instruction.accesses.count =
         static_cast<std::uint32_t>(rank_.accesses.size()) - instruction.accesses.first;
@@ -202,7 +213,7 @@ class RankBuffers {
     } else {
       read(saved, end);
     }
-    if (op.kind == OpKind::backward || op.kind == OpKind::backward_weight) accumulate(op);
+    if (accumulates(op)) accumulate(op);
   }
 
   void accumulate(const Op& op) {

@@ -33,6 +33,7 @@ class Thinner {
       }
       instruction.waits = {first, static_cast<std::uint32_t>(kept.size()) - first};
     }
+    kept.shrink_to_fit();
     rank_.waits = std::move(kept);
   }
 

@@ -104,7 +104,7 @@ class BufferChecker {
   void check_run(const Instruction& instruction) {
     uses_.clear();
     for (const Op& op : {instruction.op, instruction.paired}) {
-      if (op.kind != OpKind::none) expect(op);
+      if (uses_buffers(op)) expect(op);
     }
     const auto accesses = rank_.accesses_of(instruction);
     if (accesses.size() != uses_.size()) {
@@ -135,7 +135,7 @@ class BufferChecker {
         channels_, op, [&](Channels::Id id) { use(id, false); },
         [&](Channels::Id id) { use(id, true); });
     uses_.push_back({of_stage(BufferPool::saved, op), op.kind == OpKind::forward});
-    if (op.kind == OpKind::backward || op.kind == OpKind::backward_weight) {
+    if (accumulates(op)) {
       uses_.push_back({of_stage(BufferPool::accumulators, op), true});
     }
   }

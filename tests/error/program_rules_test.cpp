@@ -161,9 +161,31 @@ TEST(DataflowRule, AComputeThatNobodyHoldsBack) {
       "for an event of that\n");
 }
 
+// The program before buffers were assigned, nor any wait for them.
+Program without_buffers(Program program) {
+  for (RankProgram& rank : program.ranks) {
+    std::vector<EventWait> waits;
+    for (Instruction& instruction : rank.instructions) {
+      const auto first = static_cast<std::uint32_t>(waits.size());
+      const auto transfers = rank.transfers_of(instruction);
+      if (transfers.empty() || transfers.front().is_send) {
+        const auto kept = rank.waits_of(instruction);
+        waits.insert(waits.end(), kept.begin(), kept.end());
+      }
+      instruction.waits = {first, static_cast<std::uint32_t>(waits.size()) - first};
+      instruction.accesses = {};
+    }
+    rank.waits = std::move(waits);
+    for (Transfer& transfer : rank.transfers) transfer.slot = kNone;
+    rank.accesses.clear();
+    rank.slots.clear();
+  }
+  return program;
+}
+
 TEST(DataflowRule, AnEventPassedOnIsEnough) {
   const Problem problem = forwards(2, 2);
-  Program program = compile(problem, order("0F0,0F1\n1F0,1F1\n"));
+  Program program = without_buffers(compile(problem, order("0F0,0F1\n1F0,1F1\n")));
   RankProgram& rank = program.ranks[1];
   // The second compute stands behind the first on their stream, which now waits for both receives.
   std::swap(rank.instructions[1], rank.instructions[2]);

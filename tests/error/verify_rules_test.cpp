@@ -327,6 +327,7 @@ TEST(OrderRule, AnEventThatIsNeverRecorded) {
   for (Instruction& instruction : program.ranks[1].instructions) instruction.records = kNone;
   EXPECT_EQ(text(verify(problem, program).diagnostics),
             "order rank 1 [1] 1F0: waits for an event that is never recorded\n"
+            "order rank 1 [2] 1RECV_F1: waits for an event that is never recorded\n"
             "order rank 1 [3] 1F1: waits for an event that is never recorded\n");
 }
 
