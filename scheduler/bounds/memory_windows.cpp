@@ -92,6 +92,7 @@ bool MemoryWindows::lives_fit(Side& side) const {
 // the limit, on a machine that may interrupt it.
 bool MemoryWindows::area_fits(const Side& side) const {
   constexpr std::int64_t kScale = 1024;  // so that rounding down costs little
+  if (store_.limit <= 0) return true;    // pushing refutes it
   if (side.makespan > std::numeric_limits<std::int64_t>::max() / (4 * kScale)) return true;
   std::vector<MachineOp> ops;
   for (const Cell& cell : cells_) {
@@ -103,14 +104,10 @@ bool MemoryWindows::area_fits(const Side& side) const {
   return jackson_preemptive(ops) <= side.makespan * kScale;
 }
 
-bool MemoryWindows::fits(const Side& side, bool thorough) const {
-  if (store_.limit <= 0) return true;  // pushing refutes it
-  return area_fits(side) && (!thorough || holdings_.size() > kMostHoldings || stretches_fit(side));
-}
-
 // The area argument for stretches of time in place of sets of cells (energetic reasoning): whatever
 // must be held between two moments where some window begins or ends.
 bool MemoryWindows::stretches_fit(const Side& side) const {
+  if (holdings_.size() > kMostHoldings) return true;
   std::vector<std::int64_t> begins;
   std::vector<std::int64_t> ends;
   for (const Holding& holding : holdings_) {

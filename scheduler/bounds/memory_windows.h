@@ -17,10 +17,12 @@ class MemoryWindows {
   // Raises heads where too little would be free before; false if the memory cannot do. Each call
   // makes one round, O(n^2 + n log n) for n ops.
   [[nodiscard]] bool tighten(Side& side) const;
-  // Is there memory enough in every stretch of time for what must be held in it? Over all sets of
-  // stage-microbatches in O(n log n); thoroughly, over all stretches as well, in O(n^3) up to a
-  // size.
-  [[nodiscard]] bool fits(const Side& side, bool thorough) const;
+  // Is there memory enough for every set of stage-microbatches, between the earliest of their
+  // begins and the latest of their ends? O(n log n).
+  [[nodiscard]] bool area_fits(const Side& side) const;
+  // Is there, in every stretch of time, for what must be held in it? O(n^3), and true without a
+  // look where that would take long.
+  [[nodiscard]] bool stretches_fit(const Side& side) const;
 
  private:
   // What a stage-microbatch does: it takes at `first`, holds `held` until `last` ends, and lives at
@@ -43,9 +45,7 @@ class MemoryWindows {
   };
 
   [[nodiscard]] bool lives_fit(Side& side) const;
-  [[nodiscard]] bool stretches_fit(const Side& side) const;
   [[nodiscard]] double held_in(const Side& side, std::int64_t begin, std::int64_t end) const;
-  [[nodiscard]] bool area_fits(const Side& side) const;
   [[nodiscard]] bool push(Side& side, std::size_t index,
                           const std::vector<std::size_t>& releases) const;
   [[nodiscard]] bool surely_before(const Side& side, std::size_t other, std::size_t index) const;

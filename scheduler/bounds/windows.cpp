@@ -18,17 +18,19 @@ WindowTest::WindowTest(const Problem& problem, const Lines& lines)
 bool WindowTest::may_exist(std::int64_t makespan, int rounds) const {
   Windows windows = ways_;
   Touched touched(network_.of_rank.size(), 1);
-  return narrow(windows, makespan, rounds, touched, true);
+  if (!narrow(windows, makespan, rounds, touched)) return false;
+  const Side side{network_, windows.head, windows.tail, touched, makespan, false};
+  return std::all_of(memory_.begin(), memory_.end(),
+                     [&](const MemoryWindows& memory) { return memory.stretches_fit(side); });
 }
 
 bool WindowTest::narrow(Windows& windows, std::int64_t makespan, int rounds, Rank changed) const {
   Touched touched(network_.of_rank.size(), 0);
   touched[static_cast<std::size_t>(changed)] = 1;
-  return narrow(windows, makespan, rounds, touched, false);
+  return narrow(windows, makespan, rounds, touched);
 }
 
-bool WindowTest::narrow(Windows& now, std::int64_t makespan, int rounds, Touched& touched,
-                        bool thorough) const {
+bool WindowTest::narrow(Windows& now, std::int64_t makespan, int rounds, Touched& touched) const {
   Side forward{network_, now.head, now.tail, touched, makespan, false};
   Side backward{network_, now.tail, now.head, touched, makespan, true};
   Touched ranks(touched.size());
@@ -39,7 +41,7 @@ bool WindowTest::narrow(Windows& now, std::int64_t makespan, int rounds, Touched
     std::fill(touched.begin(), touched.end(), std::uint8_t{0});
     if (!tighten(forward, ranks) || !tighten(backward, ranks)) return false;
     const auto fits = [&](const MemoryWindows& memory) {
-      return ranks[memory.rank()] == 0 || memory.fits(forward, thorough);
+      return ranks[memory.rank()] == 0 || memory.area_fits(forward);
     };
     if (!std::all_of(memory_.begin(), memory_.end(), fits)) return false;
   }

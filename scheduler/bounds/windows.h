@@ -22,7 +22,7 @@ class WindowTest {
   // O(ops * ops of a rank).
   [[nodiscard]] bool may_exist(std::int64_t makespan, int rounds = 16) const;
   // The same from windows already narrowed for this makespan, of which those of one rank have
-  // changed since. Narrows them further; leaves out the dearest argument.
+  // changed since.
   [[nodiscard]] bool narrow(Windows& windows, std::int64_t makespan, int rounds,
                             Rank changed) const;
   // One op after the other: if there are schedules at all, one is no longer than this.
@@ -36,8 +36,8 @@ class WindowTest {
  private:
   using Touched = std::vector<std::uint8_t>;  // [rank]
 
-  [[nodiscard]] bool narrow(Windows& windows, std::int64_t makespan, int rounds, Touched& touched,
-                            bool thorough) const;
+  [[nodiscard]] bool narrow(Windows& windows, std::int64_t makespan, int rounds,
+                            Touched& touched) const;
   [[nodiscard]] bool propagate(Side& forward, Side& backward) const;
   [[nodiscard]] bool tighten(Side& side, const Touched& ranks) const;
   void open_ops(const Side& side, const std::vector<std::uint32_t>& of_rank,
