@@ -109,9 +109,7 @@ py::dtype dtype_of<Instruction>() {
                  {"waits_first", index, offsetof(Instruction, waits) + kFirst},
                  {"waits_count", index, offsetof(Instruction, waits) + kCount},
                  {"body_first", index, offsetof(Instruction, body) + kFirst},
-                 {"body_count", index, offsetof(Instruction, body) + kCount},
-                 {"accesses_first", index, offsetof(Instruction, accesses) + kFirst},
-                 {"accesses_count", index, offsetof(Instruction, accesses) + kCount}});
+                 {"body_count", index, offsetof(Instruction, body) + kCount}});
 }
 
 template <>

@@ -53,7 +53,6 @@ void append(Array& row, const Instruction& i) {
   row.add(i.op).add(i.paired).add(or_none(i.records)).add(i.generation);
   append(row, i.waits);
   append(row, i.body);
-  append(row, i.accesses);
 }
 
 void append(Array& row, const EventWait& wait) {

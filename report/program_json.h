@@ -20,9 +20,9 @@ namespace program_columns {
 inline constexpr std::array<std::string_view, 9> kernels = {
     "op",           "paired_op",   "replica",         "paired_replica", "stage",
     "paired_stage", "duration_ns", "allocates_bytes", "frees_bytes"};
-inline constexpr std::array<std::string_view, 14> instructions = {
-    "kind",       "stream", "communicator", "kernel", "op",         "paired",   "records",
-    "generation", "waits",  "waits_count",  "body",   "body_count", "accesses", "accesses_count"};
+inline constexpr std::array<std::string_view, 12> instructions = {
+    "kind",    "stream",     "communicator", "kernel",      "op",   "paired",
+    "records", "generation", "waits",        "waits_count", "body", "body_count"};
 inline constexpr std::array<std::string_view, 2> waits = {"event", "generation"};
 inline constexpr std::array<std::string_view, 13> transfers = {
     "is_send", "type", "peer",       "sequence", "payload", "replica", "from",

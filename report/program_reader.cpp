@@ -123,6 +123,7 @@ BufferSlot read_slot(Row& row) {
 }
 
 std::size_t body_size(const RankProgram& rank, InstructionKind kind) {
+  if (kind == InstructionKind::run) return rank.accesses.size();
   if (kind == InstructionKind::transfer) return rank.transfers.size();
   if (kind == InstructionKind::collective) return rank.collectives.size();
   return 0;
@@ -146,7 +147,6 @@ Instruction read_instruction(Row& row, const RankProgram& rank, const Extents& e
   i.waits = read_range(row, rank.waits.size());
   i.body = read_range(row, body_size(rank, i.kind));
   if (communicates && i.body.count == 0) row.fail("there is nothing to exchange");
-  i.accesses = read_range(row, rank.accesses.size());
   return i;
 }
 

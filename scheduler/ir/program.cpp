@@ -76,7 +76,6 @@ void add(Hasher& hasher, const Instruction& instruction) {
   hasher.add(static_cast<std::uint64_t>(instruction.records) << 32U | instruction.generation);
   hasher.add(instruction.waits);
   hasher.add(instruction.body);
-  hasher.add(instruction.accesses);
 }
 
 void add(Hasher& hasher, const RankProgram& rank) {

@@ -213,11 +213,10 @@ struct Instruction {
   std::uint32_t records = kNone;  // the event recorded when it is done
   std::uint32_t generation = 0;   // and which recording of it this is
   Range waits{};                  // into RankProgram::waits
-  Range body{};                   // into RankProgram::transfers or ::collectives, by kind
-  Range accesses{};               // into RankProgram::accesses
+  Range body{};  // by kind: into RankProgram::accesses, ::transfers or ::collectives
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
-static_assert(sizeof(Instruction) == 56);
+static_assert(sizeof(Instruction) == 48);
 
 struct RankProgram {
   std::vector<Stream> streams;
@@ -234,7 +233,7 @@ struct RankProgram {
     return entries(waits, i.waits);
   }
   [[nodiscard]] std::span<const Access> accesses_of(const Instruction& i) const {
-    return entries(accesses, i.accesses);
+    return i.kind == InstructionKind::run ? entries(accesses, i.body) : std::span<const Access>();
   }
   [[nodiscard]] std::span<const Transfer> transfers_of(const Instruction& i) const {
     return i.kind == InstructionKind::transfer ? entries(transfers, i.body)

@@ -187,12 +187,12 @@ class RankBuffers {
   void run(Instruction& instruction, std::size_t position) {
     const Time begin = timing_.begin(number_, position);
     const Time end = begin + program_.kernels[instruction.kernel].duration;
-    instruction.accesses.first = static_cast<std::uint32_t>(rank_.accesses.size());
+    instruction.body.first = static_cast<std::uint32_t>(rank_.accesses.size());
     for (const Op& op : {instruction.op, instruction.paired}) {
       if (uses_buffers(op)) compute(op, begin, end);
     }
-    instruction.accesses.count =
-        static_cast<std::uint32_t>(rank_.accesses.size()) - instruction.accesses.first;
+    instruction.body.count =
+        static_cast<std::uint32_t>(rank_.accesses.size()) - instruction.body.first;
   }
 
   void compute(const Op& op, Time begin, Time end) {

@@ -57,7 +57,8 @@ class RankForm {
       return fmt::format("is on stream {} of {}", instruction.stream, list_.streams.size());
     }
     if (!within(instruction.waits, list_.waits.size()) ||
-        !within(instruction.accesses, list_.accesses.size())) {
+        (instruction.kind == InstructionKind::run &&
+         !within(instruction.body, list_.accesses.size()))) {
       return "points outside the tables of its rank";
     }
     for (const Access& access : list_.accesses_of(instruction)) {

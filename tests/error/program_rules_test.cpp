@@ -173,7 +173,7 @@ Program without_buffers(Program program) {
         waits.insert(waits.end(), kept.begin(), kept.end());
       }
       instruction.waits = {first, static_cast<std::uint32_t>(waits.size()) - first};
-      instruction.accesses = {};
+      if (instruction.kind == InstructionKind::run) instruction.body = {};
     }
     rank.waits = std::move(waits);
     for (Transfer& transfer : rank.transfers) transfer.slot = kNone;

@@ -22,7 +22,7 @@ Program rich_program() {
   rank.slots = {{BufferPool::saved, Bytes{0}, Bytes{4096}},
                 {BufferPool::gradients, Bytes{4096}, Bytes{8192}}};
   rank.accesses = {{0, 3, true}, {1, 2, false}, {kNone, 0, false}};
-  rank.instructions[0].accesses = {0, 2};
+  rank.instructions[0].body = {0, 2};
   rank.transfers[0].slot = 1;
   rank.transfers[0].version = 9;
   rank.transfers[0].type = DataType::fp8;
