@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/search/model.h"
+
+namespace counterflow {
+
+// Which ops may take memory now, so that no later state is a dead end (the banker's question).
+//
+// Let microbatches finish one after the other, the oldest first (two directions: in turn). A rank
+// is safe if at each step what the younger ones hold beside it leaves room for all that the
+// microbatch has not yet allocated there. Nothing of a microbatch is freed on a rank before all of
+// it is allocated, so the younger ones hold what their lanes have begun; and the room left only
+// grows with the step, where microbatches are equal, so that the first step at which something is
+// still to be allocated decides. The oldest microbatch is always admitted, on every rank, so
+// something can always go on.
+class Admission {
+ public:
+  explicit Admission(const SearchModel& model);
+
+  // Forgets all that was taken. `second_first`: of two directions the second one goes first.
+  void reset(bool second_first = false);
+
+  // May the next op of this lane begin? O(lanes of the rank), without limits O(1).
+  [[nodiscard]] bool admits(SearchModel::LaneId lane) const {
+    return !model_.has_limits || takes_[lane] == 0 || fits(lane);
+  }
+  // It begins; what it frees is usable by whatever its rank begins next.
+  void begin(SearchModel::LaneId lane, SearchModel::OpId op);
+
+ private:
+  using LaneId = SearchModel::LaneId;
+
+  [[nodiscard]] bool fits(LaneId lane) const;
+  [[nodiscard]] bool is_safe(LaneId taking, std::size_t rank, std::size_t resource) const;
+  [[nodiscard]] std::int64_t peak_at(LaneId taking, std::size_t rank, std::size_t resource,
+                                     std::uint8_t direction, std::uint32_t number) const;
+  // What ops [from, to) of a lane allocate.
+  [[nodiscard]] std::int64_t total(LaneId lane, std::size_t resource, std::uint32_t from,
+                                   std::uint32_t to) const;
+  [[nodiscard]] std::uint32_t begun(LaneId lane, LaneId taking) const {
+    return next_[lane] + (lane == taking ? 1U : 0U);
+  }
+
+  const SearchModel& model_;
+  std::vector<std::uint8_t> takes_;                  // [lane] allocates anything
+  std::vector<std::uint8_t> shared_;                 // [rank] several lanes hold memory there
+  std::vector<std::vector<LaneId>> holders_;         // [rank] lanes that allocate anything
+  std::vector<std::vector<std::int64_t>> prefixes_;  // [lane][number] bytes, where ops differ
+  std::vector<std::uint32_t> next_;                  // [lane]
+  std::vector<SearchModel::Amount> used_;            // [rank]
+  bool second_first_ = false;
+};
+
+}  // namespace counterflow

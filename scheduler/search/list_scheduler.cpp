@@ -1,0 +1,257 @@
+#include "scheduler/search/list_scheduler.h"
+
+#include <algorithm>
+
+namespace counterflow {
+
+ListScheduler::ListScheduler(const SearchModel& model)
+    : model_(model),
+      admission_(model),
+      holder_of_(model.lanes.size(), SearchModel::kNoLane),
+      next_(model.lanes.size()),
+      in_flight_(model.lanes.size()),
+      arrivals_(model.ops()),
+      got_(model.ops()),
+      partial_(model.ops()),
+      begins_(model.ops()),
+      link_free_(model.limited_links ? model.ranks() * model.ranks() : 0),
+      clocks_(model.ranks()),
+      event_of_(model.ranks()),
+      orders_(model.ranks()) {
+  // The lanes of a stage copy are neighbours; its first one takes the memory, its last one frees
+  // the last of it. Reversed it is the other way round.
+  const auto same_copy = [&](LaneId a, LaneId b) {
+    return b < model.lanes.size() && model.lanes[a].rank == model.lanes[b].rank &&
+           model.lanes[a].stage == model.lanes[b].stage &&
+           model.lanes[a].replica == model.lanes[b].replica;
+  };
+  for (LaneId first = 0; first < model.lanes.size();) {
+    LaneId last = first;
+    while (same_copy(first, last + 1)) ++last;
+    if (model.is_reversed) {
+      holder_of_[first] = last;
+    } else {
+      holder_of_[last] = first;
+    }
+    first = last + 1;
+  }
+}
+
+void ListScheduler::reset(const ListRule& rule) {
+  rule_ = &rule;
+  admission_.reset(rule.second_first);
+  std::fill(next_.begin(), next_.end(), 0);
+  std::fill(in_flight_.begin(), in_flight_.end(), 0);
+  std::fill(arrivals_.begin(), arrivals_.end(), kNever);
+  std::fill(got_.begin(), got_.end(), 0);
+  std::fill(partial_.begin(), partial_.end(), 0);
+  std::fill(link_free_.begin(), link_free_.end(), 0);
+  std::fill(clocks_.begin(), clocks_.end(), 0);
+  std::fill(event_of_.begin(), event_of_.end(), kNever);
+  if (model_.has_pairs) std::fill(begins_.begin(), begins_.end(), -1);
+  events_.clear();
+  left_ = 0;
+  for (LaneId id = 0; id < model_.lanes.size(); ++id) {
+    const SearchModel::Lane& lane = model_.lanes[id];
+    left_ += lane.count;
+    if (lane.inputs != 0) continue;
+    const auto first = arrivals_.begin() + static_cast<std::ptrdiff_t>(model_.id(id, 0));
+    std::fill(first, first + lane.count, 0);
+  }
+  for (std::size_t rank = 0; rank < orders_.size(); ++rank) {
+    orders_[rank].clear();
+    wake(static_cast<std::uint32_t>(rank), 0);
+  }
+  last_end_ = 0;
+  hopeless_ = false;
+}
+
+void ListScheduler::wake(std::uint32_t rank, std::int64_t at) {
+  if (at >= event_of_[rank]) return;
+  event_of_[rank] = at;
+  events_.push_back({at, rank});
+  std::push_heap(events_.begin(), events_.end());
+}
+
+std::int64_t ListScheduler::run(const ListRule& rule, std::int64_t cutoff) {
+  cutoff_ = cutoff;
+  reset(rule);
+  const std::size_t all = left_;
+  while (!events_.empty() && !hopeless_) {
+    std::pop_heap(events_.begin(), events_.end());
+    const Event event = events_.back();
+    events_.pop_back();
+    if (event_of_[event.rank] != event.time) continue;  // an earlier one took its place
+    event_of_[event.rank] = kNever;
+    decide(event.rank, event.time);
+  }
+  work_ += static_cast<std::int64_t>(all - left_);
+  return left_ == 0 && !hopeless_ ? last_end_ : -1;
+}
+
+void ListScheduler::collect(std::uint32_t rank) {
+  candidates_.clear();
+  for (LaneId lane = model_.rank_begin[rank]; lane < model_.rank_begin[rank + 1]; ++lane) {
+    std::uint32_t& number = next_[lane];
+    const std::uint32_t count = model_.lanes[lane].count;
+    if (model_.has_pairs) {
+      while (number < count && begins_[model_.id(lane, number)] >= 0) ++number;  // a fused W
+    }
+    if (number == count) continue;
+    const OpId op = model_.id(lane, number);
+    if (arrivals_[op] == kNever) continue;
+    if (!rule_->caps.empty() && in_flight_[lane] >= rule_->caps[lane]) continue;
+    if (!admission_.admits(lane)) continue;
+    candidates_.push_back({lane, arrivals_[op], key(lane, number), model_.duration(lane, op)});
+  }
+}
+
+const ListScheduler::Candidate* ListScheduler::choose(std::uint32_t rank, std::int64_t now) {
+  const Candidate* best = nullptr;
+  std::int64_t soonest = kNever;
+  for (const Candidate& each : candidates_) {
+    if (each.arrival > now) {
+      soonest = std::min(soonest, each.arrival);
+    } else if (best == nullptr || each.key < best->key) {
+      best = &each;
+    }
+  }
+  if (best == nullptr) {
+    if (soonest != kNever) wake(rank, soonest);
+    return nullptr;
+  }
+  if (rule_->patience == 0 || soonest == kNever) return best;
+  // Something better on its way, which the best one would delay?
+  const std::int64_t until =
+      std::min(now + best->duration - 1, now + best->duration * rule_->patience / 8);
+  const Candidate* better = nullptr;
+  for (const Candidate& each : candidates_) {
+    if (each.arrival <= now || each.arrival > until || each.key >= best->key) continue;
+    if (better == nullptr || each.key < better->key) better = &each;
+  }
+  if (better == nullptr) return best;
+  const Candidate* fill = nullptr;
+  for (const Candidate& each : candidates_) {
+    if (each.arrival > now || now + each.duration > better->arrival) continue;
+    if (fill == nullptr || each.key < fill->key) fill = &each;
+  }
+  if (fill == nullptr) wake(rank, better->arrival);
+  return fill;
+}
+
+// Begins the fused pair that gains most, if one is worth its wait.
+bool ListScheduler::fuse(std::uint32_t rank, std::int64_t now) {
+  const Candidate* forward = nullptr;
+  const Candidate* gradient = nullptr;
+  std::int64_t best_gain = -1;
+  std::int64_t best_begin = 0;
+  std::int64_t best_duration = 0;
+  for (const Candidate& f : candidates_) {
+    if (model_.lanes[f.lane].kind != OpKind::forward) continue;
+    for (const Candidate& g : candidates_) {
+      if (!makes_input_gradient(model_.lanes[g.lane].kind)) continue;
+      const OpId second = model_.id(g.lane, next_[g.lane]);
+      const std::int64_t pair =
+          model_.pair_duration(f.lane, model_.id(f.lane, next_[f.lane]), g.lane, second);
+      if (pair < 0) continue;
+      const LaneId w = model_.weight_of(g.lane);
+      std::int64_t parts = f.duration + g.duration;
+      if (w != SearchModel::kNoLane) {
+        parts += model_.duration(w, model_.id(w, model_.number_of(second)));
+      }
+      const std::int64_t begin = std::max({now, f.arrival, g.arrival});
+      const std::int64_t gain = parts - pair;
+      if (begin - now > gain * rule_->pair_patience / 8) continue;
+      if (gain - (begin - now) <= best_gain) continue;
+      best_gain = gain - (begin - now);
+      best_begin = begin;
+      best_duration = pair;
+      forward = &f;
+      gradient = &g;
+    }
+  }
+  if (forward == nullptr) return false;
+  const std::int64_t end = best_begin + best_duration;
+  const OpId f = model_.id(forward->lane, next_[forward->lane]);
+  const OpId g = model_.id(gradient->lane, next_[gradient->lane]);
+  orders_[rank].push_back(f | SearchModel::kFused);
+  orders_[rank].push_back(g);
+  take(forward->lane, f, best_begin);
+  take(gradient->lane, g, best_begin);
+  if (const LaneId w = model_.weight_of(gradient->lane); w != SearchModel::kNoLane) {
+    const OpId weight = model_.id(w, model_.number_of(g));
+    begins_[weight] = best_begin;
+    admission_.begin(w, weight);
+    --left_;
+    if (const LaneId holder = holder_of_[w]; holder != SearchModel::kNoLane) {
+      --in_flight_[holder];
+    }
+  }
+  send(forward->lane, f, end);
+  send(gradient->lane, g, end);
+  finish(rank, end);
+  return true;
+}
+
+void ListScheduler::decide(std::uint32_t rank, std::int64_t now) {
+  collect(rank);
+  if (model_.has_pairs && !model_.is_reversed && fuse(rank, now)) return;
+  if (const Candidate* candidate = choose(rank, now)) begin(*candidate, now);
+}
+
+void ListScheduler::begin(const Candidate& candidate, std::int64_t now) {
+  const SearchModel::Lane& lane = model_.lanes[candidate.lane];
+  const std::int64_t end = now + candidate.duration;
+  if (end + lane.tail >= cutoff_) {
+    hopeless_ = true;
+    return;
+  }
+  const OpId op = model_.id(candidate.lane, next_[candidate.lane]);
+  const auto rank = static_cast<std::uint32_t>(lane.rank);
+  orders_[rank].push_back(op);
+  take(candidate.lane, op, now);
+  send(candidate.lane, op, end);
+  finish(rank, end);
+}
+
+void ListScheduler::take(LaneId lane, OpId op, std::int64_t begin) {
+  begins_[op] = begin;
+  admission_.begin(lane, op);
+  ++next_[lane];
+  ++in_flight_[lane];
+  if (const LaneId holder = holder_of_[lane]; holder != SearchModel::kNoLane) --in_flight_[holder];
+  --left_;
+}
+
+void ListScheduler::send(LaneId from, OpId op, std::int64_t end) {
+  const std::uint32_t number = op - model_.id(from, 0);
+  const auto source = static_cast<std::size_t>(model_.lanes[from].rank);
+  for (const SearchModel::Edge& edge : model_.outputs(from)) {
+    const SearchModel::Lane& to = model_.lanes[edge.lane];
+    std::int64_t arrival = end + edge.lag;
+    if (edge.occupancy > 0) {
+      std::int64_t& free = link_free_[source * model_.ranks() + static_cast<std::size_t>(to.rank)];
+      free = std::max(free, end) + edge.occupancy;
+      arrival = free + edge.lag - edge.occupancy;
+    }
+    const OpId target = model_.id(edge.lane, number);
+    if (to.inputs > 1) {
+      partial_[target] = std::max(partial_[target], arrival);
+      if (++got_[target] < to.inputs) continue;
+      arrival = partial_[target];
+    }
+    arrivals_[target] = arrival;
+    const auto rank = static_cast<std::uint32_t>(to.rank);
+    if (next_[edge.lane] == number && to.rank != model_.lanes[from].rank) {
+      wake(rank, std::max(arrival, clocks_[rank]));
+    }
+  }
+}
+
+void ListScheduler::finish(std::uint32_t rank, std::int64_t end) {
+  clocks_[rank] = end;
+  last_end_ = std::max(last_end_, end);
+  wake(rank, end);
+}
+
+}  // namespace counterflow
