@@ -23,6 +23,9 @@ Admission::Admission(const SearchModel& model)
   for (std::size_t rank = 0; rank < shared_.size(); ++rank) {
     shared_[rank] = holding[rank] > 1 ? 1 : 0;
   }
+  for (std::size_t d = 0; d < model.sequences.size(); ++d) {
+    older_others_[d].resize(model.sequences[d].size());
+  }
   if (model.allocations.empty()) return;
   prefixes_.resize(model.lanes.size());
   for (LaneId id = 0; id < model.lanes.size(); ++id) {
@@ -33,15 +36,20 @@ Admission::Admission(const SearchModel& model)
   }
 }
 
-void Admission::reset(bool second_first) {
-  second_first_ = second_first;
+void Admission::reset() {
+  entered_ = {};
   std::fill(next_.begin(), next_.end(), 0);
   std::fill(used_.begin(), used_.end(), SearchModel::Amount{});
 }
 
 void Admission::begin(LaneId lane, SearchModel::OpId op) {
-  ++next_[lane];
+  const std::uint32_t number = next_[lane]++;
   if (!model_.has_limits) return;
+  const std::size_t direction = model_.lanes[lane].direction;
+  if (model_.sequences.size() > 1 && number == entered_[direction]) {
+    older_others_[direction][number] = entered_[1 - direction];
+    ++entered_[direction];
+  }
   SearchModel::Amount& used = used_[static_cast<std::size_t>(model_.lanes[lane].rank)];
   for (int r = 0; r < SearchModel::kResources; ++r) {
     used[static_cast<std::size_t>(r)] += model_.allocated(lane, op, r) - model_.freed(lane, op, r);
@@ -88,8 +96,8 @@ std::int64_t Admission::peak_at(LaneId taking, std::size_t rank, std::size_t res
         }
         continue;
       }
-    } else if ((lane.direction != 0) == second_first_) {
-      ++from;  // that direction's microbatch of this number is older
+    } else {
+      from = older_others_[direction][number];
     }
     if (lane.allocates && begun_here > from) held += total(id, resource, from, begun_here);
   }
@@ -98,6 +106,7 @@ std::int64_t Admission::peak_at(LaneId taking, std::size_t rank, std::size_t res
 
 bool Admission::is_safe(LaneId taking, std::size_t rank, std::size_t resource) const {
   const std::int64_t limit = model_.limits[rank][resource];
+  const bool several = model_.sequences.size() > 1;
   for (std::size_t d = 0; d < model_.sequences.size(); ++d) {
     const auto direction = static_cast<std::uint8_t>(d);
     std::uint32_t first = static_cast<std::uint32_t>(model_.sequences[d].size());
@@ -108,9 +117,11 @@ bool Admission::is_safe(LaneId taking, std::size_t rank, std::size_t resource) c
       first = std::min(first, begun(id, taking));
       last = std::max(last, begun(id, taking));
     }
-    if (first >= count) continue;
+    // One that has not entered yet will come after all others.
+    if (first >= count || (several && first >= entered_[d])) continue;
     if (prefixes_.empty() || resource != 0) last = first;
     for (std::uint32_t number = first; number <= last && number < count; ++number) {
+      if (several && number >= entered_[d]) break;
       if (peak_at(taking, rank, resource, direction, number) > limit) return false;
     }
   }

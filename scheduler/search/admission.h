@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +10,7 @@ namespace counterflow {
 
 // Which ops may take memory now, so that no later state is a dead end (the banker's question).
 //
-// Let microbatches finish one after the other, the oldest first (two directions: in turn). A rank
+// Let microbatches finish one after the other in the order in which they entered the pipeline. A rank
 // is safe if at each step what the younger ones hold beside it leaves room for all that the
 // microbatch has not yet allocated there. Nothing of a microbatch is freed on a rank before all of
 // it is allocated, so the younger ones hold what their lanes have begun; and the room left only
@@ -20,8 +21,8 @@ class Admission {
  public:
   explicit Admission(const SearchModel& model);
 
-  // Forgets all that was taken. `second_first`: of two directions the second one goes first.
-  void reset(bool second_first = false);
+  // Forgets all that was taken.
+  void reset();
 
   // May the next op of this lane begin? O(lanes of the rank), without limits O(1).
   [[nodiscard]] bool admits(SearchModel::LaneId lane) const {
@@ -51,7 +52,10 @@ class Admission {
   std::vector<std::vector<std::int64_t>> prefixes_;  // [lane][number] bytes, where ops differ
   std::vector<std::uint32_t> next_;                  // [lane]
   std::vector<SearchModel::Amount> used_;            // [rank]
-  bool second_first_ = false;
+  // Two directions: how many microbatches of each have entered, and for each of them how many of the
+  // other direction had entered before.
+  std::array<std::uint32_t, 2> entered_{};
+  std::array<std::vector<std::uint32_t>, 2> older_others_;  // [direction][number]
 };
 
 }  // namespace counterflow

@@ -18,16 +18,10 @@ ListScheduler::ListScheduler(const SearchModel& model)
       clocks_(model.ranks()),
       event_of_(model.ranks()),
       orders_(model.ranks()) {
-  // The lanes of a stage copy are neighbours; its first one takes the memory, its last one frees
-  // the last of it. Reversed it is the other way round.
-  const auto same_copy = [&](LaneId a, LaneId b) {
-    return b < model.lanes.size() && model.lanes[a].rank == model.lanes[b].rank &&
-           model.lanes[a].stage == model.lanes[b].stage &&
-           model.lanes[a].replica == model.lanes[b].replica;
-  };
+  // The first lane of a stage copy takes its memory, the last one frees the last of it; reversed it
+  // is the other way round.
   for (LaneId first = 0; first < model.lanes.size();) {
-    LaneId last = first;
-    while (same_copy(first, last + 1)) ++last;
+    const LaneId last = model.last_of_copy(first);
     if (model.is_reversed) {
       holder_of_[first] = last;
     } else {
@@ -39,7 +33,7 @@ ListScheduler::ListScheduler(const SearchModel& model)
 
 void ListScheduler::reset(const ListRule& rule) {
   rule_ = &rule;
-  admission_.reset(rule.second_first);
+  admission_.reset();
   std::fill(next_.begin(), next_.end(), 0);
   std::fill(in_flight_.begin(), in_flight_.end(), 0);
   std::fill(arrivals_.begin(), arrivals_.end(), kNever);

@@ -308,6 +308,15 @@ std::int64_t SearchModel::pair_duration(LaneId forward, OpId f, LaneId gradient,
   return scaled < parts ? scaled : -1;
 }
 
+LaneId SearchModel::last_of_copy(LaneId lane) const {
+  while (lane + 1 < lanes.size() && lanes[lane + 1].rank == lanes[lane].rank &&
+         lanes[lane + 1].stage == lanes[lane].stage &&
+         lanes[lane + 1].replica == lanes[lane].replica) {
+    ++lane;
+  }
+  return lane;
+}
+
 Op SearchModel::op(OpId id) const {
   const Lane& lane = lanes[lane_of(id)];
   return {lane.kind, lane.replica, static_cast<std::uint16_t>(lane.stage),

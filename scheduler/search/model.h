@@ -90,6 +90,9 @@ struct SearchModel {
   static constexpr LaneId kNoLane = std::numeric_limits<LaneId>::max();
   [[nodiscard]] LaneId weight_of(LaneId gradient) const { return weight_lane[gradient]; }
 
+  // The lanes of a stage copy are neighbours: F, G, W as far as there are. The last of them.
+  [[nodiscard]] LaneId last_of_copy(LaneId lane) const;
+
   [[nodiscard]] Op op(OpId id) const;
   [[nodiscard]] Schedule schedule(const Orders& orders) const;
   // B where the model has I and W becomes both; fused pairs that save nothing become F, then the

@@ -34,21 +34,23 @@ std::int64_t class_of(OpKind kind, bool weight_second) {
 // periods pass between its begin and the last end of the copy, at this stretch.
 void set_caps(const SearchModel& model, const PriorityRule& rule, std::int64_t turn,
               ListRule& result) {
-  result.caps.assign(model.lanes.size(), std::numeric_limits<std::uint32_t>::max());
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  result.caps.assign(model.lanes.size(), kNone);
   for (LaneId f = 0; f < model.lanes.size(); ++f) {
     if (model.lanes[f].kind != OpKind::forward) continue;
-    LaneId last = f;
-    while (last + 1 < model.lanes.size() && model.lanes[last + 1].stage == model.lanes[f].stage &&
-           model.lanes[last + 1].replica == model.lanes[f].replica &&
-           model.lanes[last + 1].rank == model.lanes[f].rank) {
-      ++last;
-    }
+    const LaneId last = model.last_of_copy(f);
     const LaneId first = model.is_reversed ? last : f;
     const LaneId end = model.is_reversed ? f : last;
-    const std::int64_t life = std::max<std::int64_t>(
-        1, model.lanes[end].head + model.lanes[end].duration - model.lanes[first].head);
-    const std::int64_t cap = (eighths(life, rule.cap) + turn - 1) / std::max<std::int64_t>(1, turn);
-    result.caps[first] = static_cast<std::uint32_t>(std::max<std::int64_t>(1, cap));
+    if (rule.cap > 0) {
+      const std::int64_t life =
+          model.lanes[end].head + model.lanes[end].duration - model.lanes[first].head;
+      const std::int64_t cap =
+          (eighths(life, rule.cap) + turn - 1) / std::max<std::int64_t>(1, turn);
+      result.caps[first] = static_cast<std::uint32_t>(std::max<std::int64_t>(1, cap));
+    }
+    if (rule.entry > 0 && model.problem->graph.predecessors(model.lanes[f].stage).empty()) {
+      result.caps[first] = std::min(result.caps[first], static_cast<std::uint32_t>(rule.entry));
+    }
   }
 }
 
@@ -72,7 +74,6 @@ ListRule list_rule(const SearchModel& model, const PriorityRule& rule) {
   result.slope.assign(model.lanes.size(), turn);
   result.base.resize(model.lanes.size());
   result.patience = rule.patience;
-  result.second_first = rule.second_first;
   using Style = PriorityRule::Style;
   const bool classes = rule.style == Style::gradient_first || rule.style == Style::weight_second;
   // Above every key of a lower class.
@@ -85,7 +86,7 @@ ListRule list_rule(const SearchModel& model, const PriorityRule& rule) {
     if (classes) {
       base = step * class_of(lane.kind, rule.style == Style::weight_second) - lane.tail;
     }
-    if (lane.direction != 0) base += turn / 2;
+    if (lane.direction != 0) base += eighths(turn, rule.shift);
     result.base[id] = base;
   }
   if (!classes) {
@@ -95,7 +96,7 @@ ListRule list_rule(const SearchModel& model, const PriorityRule& rule) {
       }
     }
   }
-  if (rule.cap > 0) set_caps(model, rule, turn, result);
+  if (rule.cap > 0 || rule.entry > 0) set_caps(model, rule, turn, result);
   return result;
 }
 
@@ -106,35 +107,48 @@ std::vector<PriorityRule> priority_grid(const SearchModel& model, std::uint64_t 
   constexpr std::array kPatience{0, 2, 4, 8};
   std::vector<PriorityRule> first;
   std::vector<PriorityRule> rest;
+  SearchRandom random(seed);
+  const auto vary = [&](PriorityRule rule) {
+    // One in two as it is; the others with a limit on what is under way.
+    switch (random.below(6)) {
+      case 0:
+        rule.entry = 1 + static_cast<int>(random.below(4));
+        break;
+      case 1:
+        rule.entry = 1 + static_cast<int>(random.below(2 * static_cast<std::uint32_t>(model.ranks())));
+        break;
+      case 2:
+        rule.cap = 6 + 2 * static_cast<int>(random.below(8));
+        break;
+      default:
+        break;
+    }
+    if (model.sequences.size() > 1) {
+      constexpr std::array kShifts{4, 0, -4};
+      rule.shift = random.below(8) == 0 ? 8 * static_cast<int>(model.stride)
+                                        : kShifts[random.below(kShifts.size())];
+    }
+    rest.push_back(rule);
+  };
   for (const bool reversed : {false, true}) {
     for (const int patience : kPatience) {
       for (const Style style : {Style::gradient_first, Style::weight_second}) {
-        for (const int cap : {0, 8, 12, 18}) {
-          PriorityRule rule{.style = style, .reversed = reversed, .patience = patience, .cap = cap};
-          (cap == 0 ? first : rest).push_back(rule);
-        }
+        first.push_back({.style = style, .reversed = reversed, .patience = patience});
+        for (int i = 0; i < 6; ++i) vary(first.back());
       }
       for (const Style style : {Style::deadline, Style::tail}) {
         for (const int stretch : kStretches) {
           for (const int delay : kDelays) {
-            rest.push_back({.style = style,
-                            .reversed = reversed,
-                            .stretch = stretch,
-                            .weight_delay = delay,
-                            .patience = patience});
+            vary({.style = style,
+                  .reversed = reversed,
+                  .stretch = stretch,
+                  .weight_delay = delay,
+                  .patience = patience});
           }
         }
       }
     }
   }
-  if (model.sequences.size() > 1) {
-    const std::size_t size = rest.size();
-    for (std::size_t i = 0; i < size; ++i) {
-      rest.push_back(rest[i]);
-      rest.back().second_first = true;
-    }
-  }
-  SearchRandom random(seed);
   for (std::size_t i = rest.size(); i > 1; --i) {
     std::swap(rest[i - 1], rest[random.below(static_cast<std::uint32_t>(i))]);
   }

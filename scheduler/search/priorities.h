@@ -23,8 +23,9 @@ struct PriorityRule {
   int stretch = 8;
   int weight_delay = 8;
   int patience = 0;
-  int cap = 0;  // 0: none; else as many in flight as live at once at this stretch
-  bool second_first = false;
+  int cap = 0;    // 0: none; else as many of a stage in flight as live at once at this stretch
+  int entry = 0;  // 0: any number; else at most so many microbatches of a direction under way
+  int shift = 4;  // of the second direction against the first, in periods
 
   friend bool operator==(const PriorityRule&, const PriorityRule&) = default;
 };
