@@ -10,8 +10,8 @@ namespace counterflow {
 
 // Which ops may take memory now, so that no later state is a dead end (the banker's question).
 //
-// Let microbatches finish one after the other in the order in which they entered the pipeline. A rank
-// is safe if at each step what the younger ones hold beside it leaves room for all that the
+// Let microbatches finish one after the other in the order in which they entered the pipeline. A
+// rank is safe if at each step what the younger ones hold beside it leaves room for all that the
 // microbatch has not yet allocated there. Nothing of a microbatch is freed on a rank before all of
 // it is allocated, so the younger ones hold what their lanes have begun; and the room left only
 // grows with the step, where microbatches are equal, so that the first step at which something is
@@ -52,8 +52,8 @@ class Admission {
   std::vector<std::vector<std::int64_t>> prefixes_;  // [lane][number] bytes, where ops differ
   std::vector<std::uint32_t> next_;                  // [lane]
   std::vector<SearchModel::Amount> used_;            // [rank]
-  // Two directions: how many microbatches of each have entered, and for each of them how many of the
-  // other direction had entered before.
+  // Two directions: how many microbatches of each have entered, and for each of them how many of
+  // the other direction had entered before.
   std::array<std::uint32_t, 2> entered_{};
   std::array<std::vector<std::uint32_t>, 2> older_others_;  // [direction][number]
 };

@@ -43,7 +43,16 @@ bool OrderMemory::fits(std::size_t rank, const std::vector<SearchModel::OpId>& o
 }
 
 OrderAnnealing::OrderAnnealing(const SearchModel& model, std::uint64_t seed)
-    : model_(model), evaluator_(model), memory_(model), random_(seed), position_of_(model.ops()) {}
+    : model_(model),
+      evaluator_(model),
+      memory_(model),
+      random_(seed),
+      position_of_(model.ops()),
+      copy_of_(model.lanes.size()) {
+  for (SearchModel::LaneId lane = 0; lane < copy_of_.size(); ++lane) {
+    copy_of_[lane] = model.last_of_copy(lane);
+  }
+}
 
 void OrderAnnealing::start(SearchModel::Orders orders, std::int64_t makespan) {
   orders_ = std::move(orders);
@@ -99,75 +108,72 @@ void OrderAnnealing::trace() {
   }
 }
 
-// Would an op at `from` pass an op of its own stage copy and microbatch, or of its own lane?
-bool OrderAnnealing::is_bound(const std::vector<OpId>& order, std::uint32_t from,
-                              std::uint32_t to) const {
-  const OpId op = order[from];
-  const SearchModel::Lane& lane = model_.lanes[model_.lane_of(op)];
-  const auto bound = [&](OpId other) {
-    const SearchModel::LaneId its = model_.lane_of(other);
-    if (its == model_.lane_of(op)) return true;
-    return model_.number_of(other) == model_.number_of(op) &&
-           model_.lanes[its].stage == lane.stage && model_.lanes[its].replica == lane.replica;
-  };
-  if (to < from) {
-    for (std::uint32_t i = to; i < from; ++i) {
-      if (bound(order[i])) return true;
-    }
-  } else {
-    for (std::uint32_t i = from + 1; i <= to; ++i) {
-      if (bound(order[i])) return true;
+// Would the two neighbouring runs of ops bring one of a lane, or of a stage copy and microbatch,
+// out of order?
+bool OrderAnnealing::is_bound(const Move& move) const {
+  const std::vector<OpId>& order = orders_[move.rank];
+  for (std::uint32_t i = move.first; i < move.middle; ++i) {
+    const SearchModel::LaneId lane = model_.lane_of(order[i]);
+    const std::uint32_t number = model_.number_of(order[i]);
+    for (std::uint32_t j = move.middle; j < move.last; ++j) {
+      const SearchModel::LaneId other = model_.lane_of(order[j]);
+      if (other == lane) return true;
+      if (model_.number_of(order[j]) == number && copy_of_[other] == copy_of_[lane]) return true;
     }
   }
   return false;
 }
 
-bool OrderAnnealing::propose(std::uint32_t& rank, std::uint32_t& from, std::uint32_t& to) {
-  const std::size_t pick = random_.below(static_cast<std::uint32_t>(path_.size()));
-  const Place place = path_[pick];
-  rank = place.rank;
-  from = place.position;
-  const auto size = static_cast<std::uint32_t>(orders_[rank].size());
-  std::uint32_t distance = 1;
-  while (distance < size && random_.below(2) == 0) ++distance;
-  if (random_.below(2) == 0) {
-    if (from < distance) return false;
-    to = from - distance;
+// Two neighbouring runs of ops on a rank change places, an op of the critical path among them or
+// next to them: mostly a single op passes a few others; now and then whole blocks, for where memory
+// ties an F to its gradient work.
+bool OrderAnnealing::propose(Move& move) {
+  const Place place = path_[random_.below(static_cast<std::uint32_t>(path_.size()))];
+  const auto size = static_cast<std::uint32_t>(orders_[place.rank].size());
+  std::uint32_t left = 1;
+  std::uint32_t right = 1;
+  if (random_.below(4) == 0) {
+    left += random_.below(6);
+    right += random_.below(6);
   } else {
-    if (from + distance >= size) return false;
-    to = from + distance;
+    while (right < size && random_.below(2) == 0) ++right;
+    if (random_.below(2) == 0) std::swap(left, right);
   }
-  // Half of the time the other one moves over this one.
-  if (random_.below(2) == 0) std::swap(from, to);
-  return !is_bound(orders_[rank], from, to);
+  // The op at `place` is the first or last of one of the runs.
+  std::uint32_t first = place.position;
+  switch (random_.below(3)) {
+    case 0:
+      break;
+    case 1:
+      if (first < left) return false;
+      first -= left;
+      break;
+    default:
+      if (first + 1 < left + right) return false;
+      first -= left + right - 1;
+  }
+  move = {place.rank, first, first + left, first + left + right};
+  return move.last <= size && !is_bound(move);
 }
 
-namespace {
-
-void move_entry(std::vector<SearchModel::OpId>& order, std::uint32_t from, std::uint32_t to) {
+void OrderAnnealing::apply(const Move& move) {
+  std::vector<OpId>& order = orders_[move.rank];
   const auto at = [&](std::uint32_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
-  if (from < to) {
-    std::rotate(at(from), at(from + 1), at(to + 1));
-  } else {
-    std::rotate(at(to), at(from), at(from + 1));
-  }
+  std::rotate(at(move.first), at(move.middle), at(move.last));
 }
-
-}  // namespace
 
 void OrderAnnealing::run(std::int64_t moves, double temperature) {
   for (std::int64_t i = 0; i < moves; ++i) {
-    std::uint32_t rank = 0;
-    std::uint32_t from = 0;
-    std::uint32_t to = 0;
-    if (!propose(rank, from, to)) continue;
-    move_entry(orders_[rank], from, to);
+    Move move;
+    if (!propose(move)) continue;
+    apply(move);
     const double worse = -std::log(random_.unit() + 1e-12) * temperature;
     const std::int64_t limit = makespan_ + static_cast<std::int64_t>(worse) + 1;
     std::int64_t makespan = -1;
-    if (memory_.fits(rank, orders_[rank])) makespan = evaluator_.evaluate(orders_, limit);
+    if (memory_.fits(move.rank, orders_[move.rank])) makespan = evaluator_.evaluate(orders_, limit);
     if (makespan < 0) {
-      move_entry(orders_[rank], to, from);
+      move.middle = move.first + move.last - move.middle;
+      apply(move);
       continue;
     }
     makespan_ = makespan;

@@ -45,20 +45,27 @@ class OrderAnnealing {
     std::uint32_t rank = 0;
     std::uint32_t position = 0;
   };
+  // Positions [first, middle) and [middle, last) of a rank change places.
+  struct Move {
+    std::uint32_t rank = 0;
+    std::uint32_t first = 0;
+    std::uint32_t middle = 0;
+    std::uint32_t last = 0;
+  };
 
   void trace();
-  bool propose(std::uint32_t& rank, std::uint32_t& from, std::uint32_t& to);
-  [[nodiscard]] bool is_bound(const std::vector<OpId>& order, std::uint32_t from,
-                              std::uint32_t to) const;
+  bool propose(Move& move);
+  [[nodiscard]] bool is_bound(const Move& move) const;
+  void apply(const Move& move);
 
   const SearchModel& model_;
   OrderEvaluator evaluator_;
   OrderMemory memory_;
   SearchRandom random_;
   SearchModel::Orders orders_, best_;
-  std::vector<std::uint32_t> position_of_;  // [op]
-  std::vector<std::uint32_t> rank_of_lane_;
-  std::vector<Place> path_;  // the critical path, last op first
+  std::vector<std::uint32_t> position_of_;    // [op]
+  std::vector<SearchModel::LaneId> copy_of_;  // [lane] its stage copy, as that one's last lane
+  std::vector<Place> path_;                   // the critical path, last op first
   std::int64_t makespan_ = 0;
   std::int64_t best_makespan_ = 0;
 };

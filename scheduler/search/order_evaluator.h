@@ -36,9 +36,9 @@ class OrderEvaluator {
   }
 
   const SearchModel& model_;
-  std::vector<LaneId> lane_of_;          // [op]
-  std::vector<std::int64_t> arrivals_;   // [op] latest input so far
-  std::vector<std::uint8_t> got_;        // [op] inputs so far
+  std::vector<LaneId> lane_of_;         // [op]
+  std::vector<std::int64_t> arrivals_;  // [op] latest input so far
+  std::vector<std::uint8_t> got_;       // [op] inputs so far
   std::vector<std::int64_t> begins_, ends_;
   std::vector<std::int64_t> link_free_;
   std::vector<std::int64_t> clocks_;      // [rank]

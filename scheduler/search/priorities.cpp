@@ -115,7 +115,8 @@ std::vector<PriorityRule> priority_grid(const SearchModel& model, std::uint64_t 
         rule.entry = 1 + static_cast<int>(random.below(4));
         break;
       case 1:
-        rule.entry = 1 + static_cast<int>(random.below(2 * static_cast<std::uint32_t>(model.ranks())));
+        rule.entry =
+            1 + static_cast<int>(random.below(2 * static_cast<std::uint32_t>(model.ranks())));
         break;
       case 2:
         rule.cap = 6 + 2 * static_cast<int>(random.below(8));
