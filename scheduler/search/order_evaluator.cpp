@@ -86,7 +86,12 @@ bool OrderEvaluator::take_pair(OpId f, OpId g, std::uint32_t rank) {
     }
   }
   const std::int64_t begin = std::max({clocks_[rank], arrivals_[f], arrivals_[g]});
-  const std::int64_t end = begin + model_.pair_duration(lane_of_[f], f, lane_of_[g], g);
+  const std::int64_t duration = model_.pair_duration(lane_of_[f], f, lane_of_[g], g);
+  if (duration < 0) {  // no longer a pair worth having
+    hopeless_ = true;
+    return false;
+  }
+  const std::int64_t end = begin + duration;
   clocks_[rank] = end;
   if (const LaneId w = model_.weight_of(lane_of_[g]); w != SearchModel::kNoLane) {
     const OpId weight = model_.id(w, model_.number_of(g));

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "scheduler/ir/units.h"
+
+namespace counterflow {
+
+// What a search has found so far.
+struct SearchProgress {
+  double share = 0;  // of the budget, 0 to 1
+  Time makespan{0};
+  Time lower_bound{0};
+};
+
+// How long to search. Iterations (schedules tried) make a result reproducible: the same problem,
+// seeds and budget give the same schedule. Time does not.
+struct SearchBudget {
+  std::int64_t iterations = 0;  // 0: as many as suit the size; not used where `time` is given
+  std::optional<Time> time;
+  std::uint64_t seed = 0;
+  std::function<void(const SearchProgress&)> progress;  // now and then; may be empty
+};
+
+// The iterations that suit a problem of so many ops: some seconds at most for common sizes.
+[[nodiscard]] std::int64_t default_iterations(std::size_t ops);
+
+// A budget being spent.
+class BudgetMeter {
+ public:
+  BudgetMeter(const SearchBudget& budget, std::size_t ops);
+
+  void spend(std::int64_t iterations = 1) { spent_ += iterations; }
+  // The share that is spent, 1 when nothing is left.
+  [[nodiscard]] double share() const;
+  [[nodiscard]] bool is_spent() const { return share() >= 1; }
+  [[nodiscard]] std::int64_t iterations() const { return spent_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::optional<Time> time_;
+  std::int64_t total_;
+  std::int64_t spent_ = 0;
+  Clock::time_point begin_;
+};
+
+}  // namespace counterflow

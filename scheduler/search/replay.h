@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "scheduler/problem/problem.h"
+#include "scheduler/search/budget.h"
+#include "scheduler/search/priorities.h"
+
+namespace counterflow {
+
+// The problem with fewer microbatches: the first ones of each direction.
+[[nodiscard]] Problem with_microbatches(const Problem& problem, int microbatches);
+
+// With how many microbatches rules are ranked: enough for a steady state. As many as there are
+// where that saves little.
+[[nodiscard]] int ranking_microbatches(const Problem& problem);
+
+// Tries rules on the smaller problem until the meter shows `until`, and puts the best first; those
+// not tried are left out. Rules that make the same schedule are ranked once.
+[[nodiscard]] std::vector<PriorityRule> ranked(const Problem& smaller,
+                                               std::vector<PriorityRule> rules, BudgetMeter& meter,
+                                               double until);
+
+}  // namespace counterflow

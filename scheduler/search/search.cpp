@@ -1,0 +1,215 @@
+#include "scheduler/search/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduler/bounds/lower_bound.h"
+#include "scheduler/error.h"
+#include "scheduler/graph/evaluate.h"
+#include "scheduler/search/annealing.h"
+#include "scheduler/search/decoder.h"
+#include "scheduler/search/elite.h"
+#include "scheduler/search/exact.h"
+#include "scheduler/search/key_search.h"
+#include "scheduler/search/replay.h"
+#include "scheduler/search/sequences.h"
+#include "scheduler/verify/verify.h"
+
+namespace counterflow {
+namespace {
+
+// Problems of more ops than this are ranked on fewer microbatches.
+constexpr std::size_t kReplayOps = 3'000;
+// Up to so many ops, moves of single ops are worth an evaluation of the whole.
+constexpr std::size_t kAnnealingOps = 20'000;
+constexpr std::size_t kEliteSize = 8;
+
+class Search {
+ public:
+  Search(const Problem& problem, const SearchBudget& budget)
+      : problem_(problem),
+        budget_(budget),
+        decoder_(problem),
+        meter_(budget, decoder_.model().ops()),
+        elite_(kEliteSize),
+        bound_(lower_bound(problem).count()) {
+    if (const auto shortage = memory_shortage(decoder_.model())) fail(*shortage);
+  }
+
+  SearchResult run(std::span<const Schedule> seeds) {
+    for (const Schedule& seed : seeds) take_seed(seed);
+    if (!is_done()) list_schedules();
+    if (!is_done()) improve();
+    return result();
+  }
+
+ private:
+  [[noreturn]] void fail(const MemoryShortage& shortage) const {
+    if (shortage.resource != 0) {
+      throw InfeasibleError(fmt::format(
+          "no order fits: rank {} holds {} activations of one microbatch at once, its limit is {}; "
+          "raise memory.limit_activations to {} there",
+          shortage.rank, shortage.needed, shortage.limit, shortage.needed));
+    }
+    const auto rank = static_cast<std::size_t>(shortage.rank);
+    const std::int64_t fixed =
+        problem_.limits.static_memory.empty() ? 0 : problem_.limits.static_memory[rank].value;
+    throw InfeasibleError(fmt::format(
+        "no order fits: rank {} needs {} B for one microbatch and {} B of static memory, its limit "
+        "is {} B; raise memory.limit to {} B there",
+        shortage.rank, shortage.needed, fixed, shortage.limit + fixed, shortage.needed + fixed));
+  }
+
+  [[nodiscard]] bool is_done() const { return elite_.best() <= bound_ || meter_.is_spent(); }
+
+  void keep(std::int64_t makespan, const SearchModel::Orders& orders, std::string_view by) {
+    const bool better = makespan < elite_.best();
+    elite_.add(makespan, orders);
+    if (better) note(by);
+  }
+
+  void note(std::string_view by) {
+    found_by_ = by;
+    if (budget_.progress) {
+      budget_.progress({std::min(meter_.share(), 1.0), Time(elite_.best()), Time(bound_)});
+    }
+  }
+
+  void take_seed(const Schedule& seed) {
+    if (!verify(problem_, seed).empty()) return;
+    const std::int64_t makespan = Evaluator(problem_).makespan(seed).count();
+    if (makespan < 0) return;
+    if (makespan < seed_makespan_) {
+      seed_makespan_ = makespan;
+      seed_ = &seed;
+    }
+    const SearchModel::Orders orders = decoder_.model().orders(seed);
+    OrderEvaluator evaluator(decoder_.model());
+    // The same order in the model's terms: no pair that saves nothing, B as I and W.
+    if (const std::int64_t its = evaluator.evaluate(orders);
+        its >= 0 && OrderMemory(decoder_.model()).fits(orders)) {
+      keep(its, orders, fmt::format("seed {}", seed.name));
+    }
+  }
+
+  // ---- list scheduling ----------------------------------------------------------------------
+
+  void list_schedules() {
+    std::vector<PriorityRule> rules = priority_grid(decoder_.model(), budget_.seed);
+    std::string_view by = "list scheduling";
+    const int few = ranking_microbatches(problem_);
+    const bool large = decoder_.model().ops() > kReplayOps && few < problem_.microbatches;
+    if (large) {
+      rules = ranked(with_microbatches(problem_, few), std::move(rules), meter_, kRankingShare);
+      by = "replay";
+    }
+    const auto orders_of_microbatches = microbatch_sequences(problem_);
+    std::vector<std::unique_ptr<Decoder>> decoders;
+    for (const auto& sequence : orders_of_microbatches) {
+      decoders.push_back(std::make_unique<Decoder>(problem_, sequence));
+    }
+    // Someone must find something before the budget counts.
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      if (!elite_.empty() && (is_done() || meter_.share() > kListShare)) return;
+      const std::size_t which = i % (decoders.size() + 1);
+      try_rule(which == 0 ? decoder_ : *decoders[which - 1], rules[i], by);
+    }
+  }
+
+  void try_rule(Decoder& decoder, const PriorityRule& rule, std::string_view by) {
+    meter_.spend();
+    const std::int64_t makespan = decoder.decode(rule, elite_.cutoff());
+    if (makespan < 0) return;
+    if (&decoder == &decoder_) {
+      keep(makespan, decoder.orders(), by);
+    } else {
+      keep(makespan, decoder_.model().orders(decoder.model().schedule(decoder.orders())), by);
+    }
+  }
+
+  // ---- local search -------------------------------------------------------------------------
+
+  void improve() {
+    if (elite_.empty()) return;
+    const SearchModel& model = decoder_.model();
+    KeySearch keys(decoder_, budget_.seed + 1);
+    if (model.ops() > kAnnealingOps) {
+      key_slice(keys, 1);
+      return;
+    }
+    // Rounds from different orders, at different heats: a cool one mends a good order, a hot one
+    // leaves it for another.
+    constexpr std::array kHeats{0.005, 0.03, 0.015, 0.08};
+    constexpr int kRounds = 8;
+    OrderAnnealing annealing(model, budget_.seed + 2);
+    for (int round = 0; round < kRounds && !is_done(); ++round) {
+      const double share = meter_.share();
+      const double until = share + (1 - share) / (kRounds - round);
+      const auto from = static_cast<std::size_t>(round) % elite_.size();
+      annealing.start(elite_[from].orders);
+      annealing.run(meter_, until, bound_,
+                    kHeats[static_cast<std::size_t>(round) % kHeats.size()] *
+                        static_cast<double>(elite_.best()));
+      keep(annealing.best_makespan(), annealing.best(), "annealing");
+    }
+  }
+
+  void key_slice(KeySearch& keys, double until) {
+    const std::int64_t before = elite_.best();
+    keys.run(elite_, meter_, until, bound_);
+    if (elite_.best() < before) note("keys");
+  }
+
+  SearchResult result() {
+    SearchResult result;
+    if (elite_.empty() && seed_ == nullptr) {
+      throw InfeasibleError(
+          "no order was found within the memory limits, though none of them is below what one "
+          "microbatch needs on its rank; raise memory.limit");
+    }
+    result.lower_bound = Time(bound_);
+    result.iterations = meter_.iterations();
+    Evaluator evaluator(problem_);
+    if (!elite_.empty()) {
+      result.schedule = decoder_.model().schedule(elite_[0].orders);
+      result.makespan = evaluator.makespan(result.schedule);
+      result.found_by = found_by_;
+    }
+    if (seed_ != nullptr && (elite_.empty() || result.makespan.count() > seed_makespan_)) {
+      result.schedule = *seed_;
+      result.makespan = Time(seed_makespan_);
+      result.found_by = fmt::format("seed {}", seed_->name);
+    }
+    result.schedule.name = "search";
+    return result;
+  }
+
+  static constexpr double kRankingShare = 0.4;
+  static constexpr double kListShare = 0.3;
+
+  const Problem& problem_;
+  const SearchBudget& budget_;
+  Decoder decoder_;
+  BudgetMeter meter_;
+  Elite elite_;
+  std::int64_t bound_;
+  const Schedule* seed_ = nullptr;
+  std::int64_t seed_makespan_ = SearchModel::kUnlimited;
+  std::string found_by_;
+};
+
+}  // namespace
+
+SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
+                    const SearchBudget& budget) {
+  return Search(problem, budget).run(seeds);
+}
+
+}  // namespace counterflow

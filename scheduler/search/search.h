@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "scheduler/ir/schedule.h"
+#include "scheduler/problem/problem.h"
+#include "scheduler/search/budget.h"
+
+namespace counterflow {
+
+struct SearchResult {
+  Schedule schedule;    // faultless, within the memory limits
+  Time makespan{0};     // of it, as the Evaluator finds it
+  Time lower_bound{0};  // proven; the makespan is optimal where they meet
+  std::int64_t iterations = 0;
+  // Which step found it: "seed NAME", "list scheduling", "replay", "annealing", "keys", "exact".
+  std::string found_by;
+
+  [[nodiscard]] bool is_optimal() const { return makespan == lower_bound; }
+};
+
+// The best order found for these costs, this placement and these limits, whatever the Problem says
+// of them: several stages a rank, two directions, stage graphs, unequal microbatches, fused pairs,
+// frozen stages, limited links. Never longer than any of the seeds that is faultless. Anytime: more
+// budget never makes it worse for the same seed of the random numbers, but for where the phases
+// end. Ends early where the makespan meets the bound.
+//
+// Throws InfeasibleError, naming the rank and what it needs, where no order fits the memory.
+[[nodiscard]] SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
+                                  const SearchBudget& budget = {});
+
+}  // namespace counterflow
