@@ -1,8 +1,31 @@
 #include "scheduler/search/order_memory.h"
 
+#include <algorithm>
+#include <cstddef>
+
 namespace counterflow {
 
-OrderMemory::OrderMemory(const SearchModel& model) : model_(model) {}
+OrderMemory::OrderMemory(const SearchModel& model) : model_(model) {
+  for (int r = 0; r < SearchModel::kResources; ++r) {
+    const auto resource = static_cast<std::size_t>(r);
+    const bool limited = std::ranges::any_of(model.limits, [&](const SearchModel::Amount& limit) {
+      return limit[resource] < SearchModel::kUnlimited;
+    });
+    if (!limited) continue;
+    std::vector<Change>& changes = changes_[resource];
+    changes.resize(model.ops());
+    for (SearchModel::LaneId lane = 0; lane < model.lanes.size(); ++lane) {
+      const SearchModel::LaneId w = model.weight_of(lane);
+      for (std::uint32_t number = 0; number < model.lanes[lane].count; ++number) {
+        const SearchModel::OpId op = model.id(lane, number);
+        const std::int64_t freed = model.freed(lane, op, r);
+        const std::int64_t with_weight =
+            w == SearchModel::kNoLane ? 0 : model.freed(w, model.id(w, number), r);
+        changes[op] = {model.allocated(lane, op, r), freed, freed + with_weight};
+      }
+    }
+  }
+}
 
 bool OrderMemory::fits(const SearchModel::Orders& orders) const {
   for (std::size_t rank = 0; rank < orders.size(); ++rank) {
@@ -12,28 +35,22 @@ bool OrderMemory::fits(const SearchModel::Orders& orders) const {
 }
 
 bool OrderMemory::fits(std::size_t rank, const std::vector<SearchModel::OpId>& order) const {
-  if (!model_.has_limits) return true;
-  for (int r = 0; r < SearchModel::kResources; ++r) {
-    const std::int64_t limit = model_.limits[rank][static_cast<std::size_t>(r)];
-    if (limit >= SearchModel::kUnlimited) continue;
+  for (std::size_t r = 0; r < SearchModel::kResources; ++r) {
+    const std::vector<Change>& changes = changes_[r];
+    if (changes.empty()) continue;
+    const std::int64_t limit = model_.limits[rank][r];
     std::int64_t used = 0;
-    std::int64_t freed = 0;
-    bool in_pair = false;
-    for (const SearchModel::OpId entry : order) {
-      const SearchModel::OpId op = entry & ~SearchModel::kFused;
-      const SearchModel::LaneId lane = model_.lane_of(op);
-      used += model_.allocated(lane, op, r);
-      if (used > limit) return false;
-      freed += model_.freed(lane, op, r);
-      if (in_pair) {
-        if (const auto w = model_.weight_of(lane); w != SearchModel::kNoLane) {
-          freed += model_.freed(w, model_.id(w, model_.number_of(op)), r);
-        }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Change* change = &changes[order[i] & ~SearchModel::kFused];
+      used += change->allocated;
+      std::int64_t freed = change->freed;
+      if ((order[i] & SearchModel::kFused) != 0) {
+        change = &changes[order[++i]];
+        used += change->allocated;
+        freed += change->freed_in_pair;
       }
-      in_pair = entry != op;
-      if (in_pair) continue;  // freed when the whole pair ends
+      if (used > limit) return false;
       used -= freed;
-      freed = 0;
     }
   }
   return true;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "scheduler/search/model.h"
@@ -17,7 +19,15 @@ class OrderMemory {
   [[nodiscard]] bool fits(std::size_t rank, const std::vector<SearchModel::OpId>& order) const;
 
  private:
+  // What an op allocates at its begin and frees at its end; of a fused G its W as well.
+  struct Change {
+    std::int64_t allocated = 0;
+    std::int64_t freed = 0;
+    std::int64_t freed_in_pair = 0;
+  };
+
   const SearchModel& model_;
+  std::array<std::vector<Change>, SearchModel::kResources> changes_;  // [op]; empty: no limits
 };
 
 }  // namespace counterflow

@@ -38,8 +38,9 @@ int ranking_microbatches(const Problem& problem) {
   return problem.microbatches >= 3 * enough / 2 ? enough : problem.microbatches;
 }
 
-std::vector<PriorityRule> ranked(const Problem& smaller, std::vector<PriorityRule> rules,
-                                 BudgetMeter& meter, double until) {
+std::vector<PriorityRule> ranked(const Problem& smaller, const std::vector<PriorityRule>& rules,
+                                 BudgetMeter& meter, double until,
+                                 const std::function<bool(const PriorityRule&)>& better) {
   const std::int64_t bound = lower_bound(smaller).count();
   Decoder decoder(smaller);
   std::vector<std::pair<std::int64_t, PriorityRule>> tried;
@@ -51,9 +52,10 @@ std::vector<PriorityRule> ranked(const Problem& smaller, std::vector<PriorityRul
     const std::int64_t cutoff = best >= SearchModel::kUnlimited ? best : best + best / 20 + 1;
     const std::int64_t makespan = decoder.decode(rule, cutoff);
     if (makespan < 0) continue;
-    best = std::min(best, makespan);
     tried.emplace_back(makespan, rule);
-    if (best <= bound) break;
+    if (makespan >= best) continue;
+    best = makespan;
+    if (better(rule) || best <= bound) break;
   }
   std::ranges::stable_sort(tried, {}, [](const auto& each) { return each.first; });
   std::vector<PriorityRule> result;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "scheduler/problem/problem.h"
@@ -17,9 +17,10 @@ namespace counterflow {
 [[nodiscard]] int ranking_microbatches(const Problem& problem);
 
 // Tries rules on the smaller problem until the meter shows `until`, and puts the best first; those
-// not tried are left out. Rules that make the same schedule are ranked once.
-[[nodiscard]] std::vector<PriorityRule> ranked(const Problem& smaller,
-                                               std::vector<PriorityRule> rules, BudgetMeter& meter,
-                                               double until);
+// not tried are left out. Rules that make the same schedule are ranked once. Calls `better` with
+// each rule that is the best so far; stops where it returns true.
+[[nodiscard]] std::vector<PriorityRule> ranked(
+    const Problem& smaller, const std::vector<PriorityRule>& rules, BudgetMeter& meter,
+    double until, const std::function<bool(const PriorityRule&)>& better);
 
 }  // namespace counterflow

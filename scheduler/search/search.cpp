@@ -107,17 +107,22 @@ class Search {
     const int few = ranking_microbatches(problem_);
     const bool large = decoder_.model().ops() > kReplayOps && few < problem_.microbatches;
     if (large) {
-      rules = ranked(with_microbatches(problem_, few), std::move(rules), meter_, kRankingShare);
       by = "replay";
+      rules = ranked(with_microbatches(problem_, few), rules, meter_, kRankingShare,
+                     [this, by](const PriorityRule& rule) {
+                       try_rule(decoder_, rule, by);
+                       return is_done();
+                     });
     }
     const auto orders_of_microbatches = microbatch_sequences(problem_);
     std::vector<std::unique_ptr<Decoder>> decoders;
     for (const auto& sequence : orders_of_microbatches) {
       decoders.push_back(std::make_unique<Decoder>(problem_, sequence));
     }
-    // Someone must find something before the budget counts.
+    const double until = meter_.share() + kListShare;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (!elite_.empty() && (is_done() || meter_.share() > kListShare)) return;
+      // Something must be found before the budget counts.
+      if (!elite_.empty() && (is_done() || meter_.share() > until)) return;
       const std::size_t which = i % (decoders.size() + 1);
       try_rule(which == 0 ? decoder_ : *decoders[which - 1], rules[i], by);
     }
@@ -191,8 +196,8 @@ class Search {
     return result;
   }
 
-  static constexpr double kRankingShare = 0.4;
-  static constexpr double kListShare = 0.3;
+  static constexpr double kRankingShare = 0.35;
+  static constexpr double kListShare = 0.25;
 
   const Problem& problem_;
   const SearchBudget& budget_;
