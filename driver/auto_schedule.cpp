@@ -4,8 +4,11 @@
 
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
+#include "scheduler/error.h"
 #include "scheduler/graph/evaluate.h"
+#include "scheduler/search/search.h"
 #include "scheduler/verify/verify.h"
 
 namespace counterflow {
@@ -21,8 +24,10 @@ bool same_map(const Placement& a, const Placement& b) {
   return true;
 }
 
-bool fits_placement(const Family& family, const Placement& wanted) {
-  if (family.forward_only || wanted.stages() % wanted.ranks() != 0) return false;
+bool fits_placement(const Family& family, const Problem& problem) {
+  const Placement& wanted = problem.placement;
+  if (family.forward_only != problem.forward_only || wanted.stages() % wanted.ranks() != 0)
+    return false;
   try {
     return same_map(Placement(family.placement, wanted.ranks(), wanted.stages() / wanted.ranks()),
                     wanted);
@@ -32,7 +37,7 @@ bool fits_placement(const Family& family, const Placement& wanted) {
 }
 
 std::optional<Schedule> generated(const Family& family, const Problem& problem) {
-  if (!fits_placement(family, problem.placement)) return std::nullopt;
+  if (!fits_placement(family, problem)) return std::nullopt;
   try {
     return generate(family, problem);
   } catch (const InputError&) {
@@ -42,36 +47,28 @@ std::optional<Schedule> generated(const Family& family, const Problem& problem) 
 
 }  // namespace
 
-AutoChoice choose_schedule(const Problem& problem, const SourceLocation& asked_at) {
+AutoChoice choose_schedule(const Problem& problem) {
   Evaluator evaluator(problem);
   AutoChoice best;
   Time best_makespan{0};
   int fitting = 0;
-  std::string objection;
   for (const Family& family : families()) {
     std::optional<Schedule> schedule = generated(family, problem);
-    if (!schedule) continue;
-    const Diagnostics faults = verify(problem, *schedule);
-    if (!faults.empty()) {
-      if (objection.empty()) objection = fmt::format("{}: {}", family.name, faults.front().message);
-      continue;
-    }
+    if (!schedule || !verify(problem, *schedule).empty()) continue;
     ++fitting;
     const Time makespan = evaluator.makespan(*schedule);
     if (best.family != nullptr && makespan >= best_makespan) continue;
     best = {.family = &family, .schedule = std::move(*schedule), .note = {}};
     best_makespan = makespan;
   }
-  if (best.family == nullptr && !objection.empty()) {
-    throw InfeasibleError("schedule auto: no family that takes this shape is within the limits; " +
-                          objection);
-  }
   if (best.family == nullptr) {
-    throw InputError(asked_at, fmt::format("schedule auto: no family takes placement {} with {} "
-                                           "stages on {} ranks and {} microbatches; `counterflow "
-                                           "schedules` lists what each one takes",
-                                           name(problem.placement.kind()), problem.stages(),
-                                           problem.ranks(), problem.microbatches));
+    SearchBudget budget;
+    budget.iterations = 2'000;
+    best.schedule = search(problem, {}, budget).schedule;
+    best.note =
+        "schedule auto: no family fits this placement and these limits, so a short search made the "
+        "order; `counterflow search` looks longer";
+    return best;
   }
   best.note = fitting == 1
                   ? fmt::format("schedule auto: {} is the only family that fits", best.family->name)
@@ -80,6 +77,14 @@ AutoChoice choose_schedule(const Problem& problem, const SourceLocation& asked_a
                         "that fit",
                         best.family->name, fitting);
   return best;
+}
+
+std::vector<Schedule> family_schedules(const Problem& problem) {
+  std::vector<Schedule> schedules;
+  for (const Family& family : families()) {
+    if (auto schedule = generated(family, problem)) schedules.push_back(std::move(*schedule));
+  }
+  return schedules;
 }
 
 }  // namespace counterflow

@@ -83,7 +83,7 @@ Report make_report(const Plan& plan, const Program& program, const Timeline& tim
   Report report = measure(program, timeline);
   report.schedule = plan.family != nullptr ? std::string(plan.family->name) : plan.schedule.name;
   report.execution = plan.config.execution.name;
-  report.lower_bound = lower_bound(problem);
+  report.lower_bound = std::max(lower_bound(problem), plan.proven_bound);
   report.gap = gap(report.makespan, report.lower_bound);
   if (plan.family != nullptr && plan.family->formula != nullptr) {
     if (auto formula = plan.family->formula(problem)) {

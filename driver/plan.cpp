@@ -168,18 +168,8 @@ void plan_from_family(Plan& plan, const Family& family) {
 }
 
 void plan_automatically(Plan& plan) {
-  const Config& config = plan.config;
-  if (!config.placement) {
-    throw InputError(
-        config.schedule.where,
-        "schedule auto needs pipeline.placement: loop, v, wave, bidirectional or a list");
-  }
-  const PlacementKind kind = config.placement->value.kind;
-  const bool zigzag = kind == PlacementKind::v || kind == PlacementKind::wave;
-  const int chunks = chunks_of(config, zigzag ? 2 : 1);
-  plan.problem = make_problem(
-      config, {.placement = placement_of(config, kind, chunks), .forward_only = false});
-  AutoChoice choice = choose_schedule(plan.problem, config.schedule.where);
+  plan.problem = make_problem_on_placement(plan.config);
+  AutoChoice choice = choose_schedule(plan.problem);
   plan.family = choice.family;
   plan.schedule = std::move(choice.schedule);
   plan.notes.push_back(std::move(choice.note));
@@ -249,6 +239,18 @@ Plan make_plan(Config config, const std::filesystem::path& folder) {
   note_group_size(plan);
   note_layers(plan);
   return plan;
+}
+
+Problem make_problem_on_placement(const Config& config) {
+  if (!config.placement) {
+    throw InputError(
+        config.schedule.where,
+        fmt::format("schedule {} needs pipeline.placement: loop, v, wave, bidirectional or a list",
+                    config.schedule.value));
+  }
+  const PlacementKind kind = config.placement->value.kind;
+  const bool zigzag = kind == PlacementKind::v || kind == PlacementKind::wave;
+  return make_problem(config, kind, zigzag ? 2 : 1, false);
 }
 
 Problem make_problem(const Config& config, PlacementKind placement, int chunks, bool forward_only) {

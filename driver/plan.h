@@ -20,24 +20,29 @@ struct Plan {
   Config config;
   Problem problem;
   Schedule schedule;
-  const Family* family = nullptr;    // nullptr: the schedule is a file
+  const Family* family = nullptr;    // nullptr: the schedule is a file, or was searched for
   std::optional<ScheduleFile> file;  // where the schedule is one
   // How the schedule was chosen, what of the config is not used, what looks like a mistake.
   std::vector<std::string> notes;
+  Time proven_bound{0};  // a lower bound that a search proved; 0ns: none
 
   // Does the file say where each transfer stands? Else communication is inferred.
   [[nodiscard]] bool brings_communication() const { return file && file->has_communication; }
 };
 
-// Resolves the schedule a config names: a family's order, the fastest family for `auto`, or a .csv
-// file, whose path starts at `folder`. Throws InputError, and InfeasibleError where `auto` finds
-// none.
+// Resolves the schedule a config names: a family's order, for `auto` the fastest family (else what
+// a short search finds), or a .csv file, whose path starts at `folder`. Throws InputError, and
+// InfeasibleError where `auto` finds none.
 [[nodiscard]] Plan make_plan(Config config, const std::filesystem::path& folder);
 
 // The problem of a config whose schedule no family here makes: on the config's placement, else on
 // `placement`, with `chunks` stages a rank where the config does not say. Throws InputError.
 [[nodiscard]] Problem make_problem(const Config& config, PlacementKind placement, int chunks,
                                    bool forward_only);
+
+// The problem of a config whose schedule is `auto`: on its placement, which it must give. Throws
+// InputError.
+[[nodiscard]] Problem make_problem_on_placement(const Config& config);
 
 // Is this schedule a file rather than a name?
 [[nodiscard]] bool is_schedule_file(std::string_view schedule);

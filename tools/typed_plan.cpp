@@ -10,7 +10,6 @@
 namespace counterflow {
 
 std::filesystem::path schedule_folder(const Options& options) {
-  // Paths in a config are relative to it, those on the command line to the working directory.
   const bool typed = !options.schedule.empty();
   return typed ? std::filesystem::path() : std::filesystem::path(options.config).parent_path();
 }

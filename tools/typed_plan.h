@@ -9,7 +9,8 @@
 // What was typed, as the driver takes it.
 namespace counterflow {
 
-// Where the path of a schedule file starts: at the config, or where it was typed.
+// Where the path of a schedule file starts: a path in a config is relative to it, one on the
+// command line to the working directory.
 [[nodiscard]] std::filesystem::path schedule_folder(const Options& options);
 
 // Reads the config with its overrides and resolves its schedule. Throws InputError, and

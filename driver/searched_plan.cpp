@@ -1,0 +1,49 @@
+#include "driver/searched_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "driver/auto_schedule.h"
+#include "scheduler/bounds/lower_bound.h"
+
+namespace counterflow {
+namespace {
+
+std::string outcome(const SearchResult& result, Time bound) {
+  const std::string how =
+      fmt::format("search: found by {}, {} schedules tried", result.found_by, result.iterations);
+  if (result.makespan <= bound) return how + "; proven optimal for this placement and these limits";
+  return how;
+}
+
+}  // namespace
+
+SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
+                           const SearchBudget& budget) {
+  SearchedPlan searched;
+  Plan& plan = searched.plan;
+  std::vector<Schedule> seeds;
+  if (config.schedule.value == "auto") {
+    plan.problem = make_problem_on_placement(config);
+    plan.config = std::move(config);
+  } else {
+    plan = make_plan(std::move(config), folder);
+    seeds.push_back(std::move(plan.schedule));
+    plan.family = nullptr;
+    plan.file.reset();
+  }
+  for (Schedule& family : family_schedules(plan.problem)) seeds.push_back(std::move(family));
+  searched.result = search(plan.problem, seeds, budget);
+  plan.schedule = searched.result.schedule;
+  plan.proven_bound = searched.result.lower_bound;
+  if (!searched.result.is_optimal()) {
+    plan.proven_bound = std::max(plan.proven_bound, lower_bound(plan.problem, BoundEffort::full));
+  }
+  plan.notes.push_back(outcome(searched.result, plan.proven_bound));
+  return searched;
+}
+
+}  // namespace counterflow

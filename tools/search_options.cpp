@@ -1,0 +1,71 @@
+#include "tools/search_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+
+#include "scheduler/error.h"
+#include "scheduler/problem/quantity.h"
+
+namespace counterflow {
+namespace {
+
+void show(const SearchProgress& progress) {
+  const double best = static_cast<double>(progress.makespan.count());
+  const double bound = static_cast<double>(progress.lower_bound.count());
+  fmt::print(stderr, "\r\033[Ksearching {:3.0f} %: {:.3f} ms, gap {:.2f} %", 100 * progress.share,
+             best * 1e-6, bound > 0 ? 100 * (best / bound - 1) : 0.0);
+  std::fflush(stderr);
+}
+
+template <typename Parse>
+auto option_value(const char* option, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{} {}", option, error.what()));
+  }
+}
+
+}  // namespace
+
+void add_search_options(CLI::App& command, SearchOptions& options) {
+  CLI::Option* budget =
+      command.add_option("--budget", options.budget, "search for so long: 200ms, 5s")
+          ->type_name("TIME");
+  command
+      .add_option("--iterations", options.iterations,
+                  "try so many schedules; gives the same result every time (the default, with a "
+                  "number that suits the size)")
+      ->type_name("N")
+      ->excludes(budget);
+}
+
+SearchBudget search_budget(const SearchOptions& options) {
+  SearchBudget budget;
+  budget.seed = options.seed;
+  if (!options.budget.empty()) {
+    budget.time = option_value("--budget", options.budget,
+                               [](const std::string& text) { return parse_duration(text); });
+    if (*budget.time <= Time{0}) throw InputError("--budget must be above zero: 200ms");
+  }
+  if (!options.iterations.empty()) {
+    budget.iterations = option_value("--iterations", options.iterations, [](const auto& text) {
+      return parse_integer(text, 1, std::numeric_limits<std::int32_t>::max());
+    });
+  }
+  if (isatty(STDERR_FILENO) == 1 && !options.quiet && !options.json) budget.progress = show;
+  return budget;
+}
+
+void end_progress(const SearchBudget& budget) {
+  if (!budget.progress) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+}
+
+}  // namespace counterflow

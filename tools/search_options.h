@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "scheduler/search/budget.h"
+#include "tools/options.h"
+
+// What the subcommands that search take beside the common options.
+namespace counterflow {
+
+struct SearchOptions : Options {
+  std::string budget;      // a duration
+  std::string iterations;  // a count
+  std::string directory;   // "": nothing is written
+};
+
+// Declares --budget and --iterations.
+void add_search_options(CLI::App& command, SearchOptions& options);
+
+// The budget asked for, with progress on stderr where that is a terminal and nothing asks for
+// quiet. Throws InputError.
+[[nodiscard]] SearchBudget search_budget(const SearchOptions& options);
+// Wipes the progress line, if there was one.
+void end_progress(const SearchBudget& budget);
+
+}  // namespace counterflow
