@@ -4,7 +4,7 @@
 
 namespace counterflow {
 
-// The orders of a model as orders of its reverse, and back. Fused pairs stay fused.
+// The orders of a model, without fused pairs, as orders of its reverse, and back.
 [[nodiscard]] SearchModel::Orders reversed(const SearchModel& model, SearchModel::Orders orders);
 
 }  // namespace counterflow

@@ -1,0 +1,186 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/report.h"
+#include "scheduler/bounds/lower_bound.h"
+#include "scheduler/error.h"
+#include "scheduler/graph/evaluate.h"
+#include "scheduler/passes/compile.h"
+#include "scheduler/search/list_scheduler.h"
+#include "scheduler/search/model.h"
+#include "scheduler/search/order_evaluator.h"
+#include "scheduler/search/order_memory.h"
+#include "scheduler/search/priorities.h"
+#include "scheduler/search/reverse.h"
+#include "scheduler/search/search.h"
+#include "scheduler/verify/verify.h"
+#include "simulator/simulate.h"
+#include "tests/support/orders.h"
+#include "tests/support/random_problems.h"
+
+// What search must hold to on any problem.
+namespace counterflow {
+namespace {
+
+using testing::draw;
+using testing::RandomProblems;
+
+constexpr int kProblems = 150;
+
+// A limit for each rank between what one microbatch needs and what everything needs.
+void limit_memory(Problem& problem, std::mt19937_64& random) {
+  const SearchModel model(problem);
+  const bool counted = draw(random, 0, 1) == 0;
+  const int resource = counted ? 1 : 0;
+  for (std::size_t rank = 0; rank < model.ranks(); ++rank) {
+    std::int64_t all = 0;
+    std::int64_t one = 0;
+    for (auto lane = model.rank_begin[rank]; lane < model.rank_begin[rank + 1]; ++lane) {
+      if (model.lanes[lane].kind != OpKind::forward) continue;
+      std::int64_t most = 0;
+      for (std::uint32_t number = 0; number < model.lanes[lane].count; ++number) {
+        const std::int64_t its = model.allocated(lane, model.id(lane, number), resource);
+        all += its;
+        most = std::max(most, its);
+      }
+      one += most;
+    }
+    const std::int64_t limit = draw(random, one, std::max(one, std::max(one + 1, all / 2)));
+    if (counted) {
+      problem.limits.activations.push_back(limit);
+    } else {
+      problem.limits.bytes.push_back(Bytes{limit});
+    }
+  }
+}
+
+struct Drawn {
+  const Family* family;
+  Problem problem;
+};
+
+// Every third problem has limits.
+Drawn next_problem(RandomProblems& problems, std::mt19937_64& random) {
+  auto [family, problem] = problems.next();
+  const std::int64_t split = draw(random, 0, 3);
+  if (split == 0 && !problem.forward_only) problem.split_backward = SplitBackward::split;
+  if (split == 1 && !problem.forward_only) problem.split_backward = SplitBackward::full;
+  if (draw(random, 0, 2) == 0) limit_memory(problem, random);
+  return {family, std::move(problem)};
+}
+
+std::vector<Schedule> seeds_of(const Drawn& drawn) {
+  try {
+    return {generate(*drawn.family, drawn.problem)};
+  } catch (const InputError&) {
+    return {};  // split_backward forbids this family
+  }
+}
+
+SearchBudget iterations(std::int64_t count, std::uint64_t seed = 0) {
+  SearchBudget budget;
+  budget.iterations = count;
+  budget.seed = seed;
+  return budget;
+}
+
+TEST(Search, IsFaultlessNeverWorseThanItsSeedAndNeverBelowTheBound) {
+  RandomProblems problems(61);
+  std::mt19937_64 random(62);
+  for (int i = 0; i < kProblems; ++i) {
+    const Drawn drawn = next_problem(problems, random);
+    const std::vector<Schedule> seeds = seeds_of(drawn);
+    const SearchResult result = search(drawn.problem, seeds, iterations(300));
+    SCOPED_TRACE(std::to_string(i) + " " + std::string(drawn.family->name));
+    EXPECT_EQ(testing::text(verify(drawn.problem, result.schedule)), "");
+    EXPECT_EQ(Evaluator(drawn.problem).makespan(result.schedule), result.makespan);
+    EXPECT_GE(result.makespan, result.lower_bound);
+    EXPECT_GE(result.makespan, lower_bound(drawn.problem));
+    for (const Schedule& seed : seeds) {
+      if (!verify(drawn.problem, seed).empty()) continue;
+      EXPECT_LE(result.makespan, Evaluator(drawn.problem).makespan(seed));
+    }
+  }
+}
+
+TEST(Search, TheSimulatorFindsTheSameMakespan) {
+  RandomProblems problems(63);
+  std::mt19937_64 random(64);
+  for (int i = 0; i < 40; ++i) {
+    const Drawn drawn = next_problem(problems, random);
+    const SearchResult result = search(drawn.problem, {}, iterations(60));
+    const Program program = compile(drawn.problem, result.schedule);
+    const Simulation simulation = simulate(program, drawn.problem.links, ExecutionModel{});
+    ASSERT_TRUE(simulation.diagnostics.empty());
+    EXPECT_EQ(measure(program, simulation.timeline).makespan, result.makespan)
+        << i << " " << drawn.family->name;
+  }
+}
+
+TEST(Search, GivesTheSameScheduleForTheSameBudgetAndSeed) {
+  RandomProblems problems(65);
+  std::mt19937_64 random(66);
+  for (int i = 0; i < 30; ++i) {
+    const Drawn drawn = next_problem(problems, random);
+    const SearchResult one = search(drawn.problem, {}, iterations(200, 7));
+    const SearchResult other = search(drawn.problem, {}, iterations(200, 7));
+    EXPECT_EQ(one.schedule.ranks, other.schedule.ranks) << i << " " << drawn.family->name;
+    EXPECT_EQ(one.iterations, other.iterations);
+  }
+}
+
+TEST(ListScheduler, NeverRunsIntoADeadEndHoweverTightTheMemory) {
+  RandomProblems problems(67);
+  std::mt19937_64 random(68);
+  int limited = 0;
+  for (int i = 0; i < 2 * kProblems; ++i) {
+    const Drawn drawn = next_problem(problems, random);
+    const SearchModel forward(drawn.problem);
+    if (!forward.has_limits || !forward.chain) continue;
+    ++limited;
+    const SearchModel backward = forward.reversed();
+    for (const SearchModel* model : {&forward, &backward}) {
+      ListScheduler scheduler(*model);
+      const std::vector<PriorityRule> rules = priority_grid(forward, 5);
+      for (std::size_t each = 0; each < 60; ++each) {
+        EXPECT_GE(scheduler.run(list_rule(*model, rules[each])), 0)
+            << i << " " << drawn.family->name << " rule " << each;
+        EXPECT_TRUE(OrderMemory(*model).fits(scheduler.orders()));
+      }
+    }
+  }
+  EXPECT_GT(limited, 50);
+}
+
+TEST(SearchModel, OrdersAndSchedulesTurnIntoEachOther) {
+  RandomProblems problems(69);
+  for (int i = 0; i < kProblems; ++i) {
+    auto [family, problem] = problems.next();
+    const Schedule schedule = generate(*family, problem);
+    const SearchModel model(problem);
+    const SearchModel::Orders orders = model.orders(schedule);
+    const Schedule again = model.schedule(orders);
+    EXPECT_EQ(testing::text(verify(problem, again)), "") << i << " " << family->name;
+    EXPECT_EQ(model.orders(again), orders);
+    OrderEvaluator evaluator(model);
+    EXPECT_EQ(evaluator.evaluate(orders), Evaluator(problem).makespan(again).count())
+        << i << " " << family->name;
+    if (model.has_pairs) continue;
+    // Backwards twice is forwards; once takes as long where no link queues.
+    const SearchModel backward = model.reversed();
+    const SearchModel::Orders turned = reversed(model, orders);
+    EXPECT_EQ(reversed(backward, turned), orders);
+    if (model.limited_links) continue;
+    EXPECT_EQ(OrderEvaluator(backward).evaluate(turned), evaluator.evaluate(orders))
+        << i << " " << family->name;
+  }
+}
+
+}  // namespace
+}  // namespace counterflow
