@@ -38,11 +38,14 @@ class BudgetMeter {
   [[nodiscard]] double share() const;
   [[nodiscard]] bool is_spent() const { return share() >= 1; }
   [[nodiscard]] std::int64_t iterations() const { return spent_; }
+  // How many steps of about this length fit into what is left; an iteration counts as 20 ns an op.
+  [[nodiscard]] std::int64_t affords(Time step) const;
 
  private:
   using Clock = std::chrono::steady_clock;
   std::optional<Time> time_;
   std::int64_t total_;
+  std::size_t ops_;
   std::int64_t spent_ = 0;
   Clock::time_point begin_;
 };

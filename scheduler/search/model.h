@@ -119,8 +119,11 @@ struct SearchModel {
   std::vector<std::int64_t> pair_table;  // [forward lane][gradient lane - first of the rank]
 };
 
-// What the memory of a rank must hold whatever the order: the most that one microbatch alone holds
-// there. The first rank whose limit is below that, if any.
+// What the memory of each rank must hold whatever the order: the most that one microbatch alone
+// holds there. O(lanes of a rank squared * microbatches that differ).
+[[nodiscard]] std::vector<SearchModel::Amount> least_memory(const SearchModel& model);
+
+// The first rank whose limit is below that, if any.
 struct MemoryShortage {
   Rank rank = 0;
   int resource = 0;  // 0: bytes beside the static memory, 1: activations

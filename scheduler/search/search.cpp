@@ -30,15 +30,19 @@ constexpr std::size_t kReplayOps = 3'000;
 // Up to so many ops, moves of single ops are worth an evaluation of the whole.
 constexpr std::size_t kAnnealingOps = 20'000;
 constexpr std::size_t kEliteSize = 8;
+constexpr std::size_t kChoice = 32;  // where another objective chooses among them
+// Problems of more ops are not solved exactly within any usual budget.
+constexpr std::size_t kExactOps = 250;
 
 class Search {
  public:
-  Search(const Problem& problem, const SearchBudget& budget)
+  Search(const Problem& problem, const SearchBudget& budget, const SearchObjective& objective)
       : problem_(problem),
         budget_(budget),
+        objective_(objective),
         decoder_(problem),
         meter_(budget, decoder_.model().ops()),
-        elite_(kEliteSize),
+        elite_(objective ? kChoice : kEliteSize),
         bound_(lower_bound(problem).count()) {
     if (const auto shortage = memory_shortage(decoder_.model())) fail(*shortage);
   }
@@ -46,8 +50,12 @@ class Search {
   SearchResult run(std::span<const Schedule> seeds) {
     for (const Schedule& seed : seeds) take_seed(seed);
     if (!is_done()) list_schedules();
-    if (!is_done()) improve();
-    return result();
+    const bool exactly = decoder_.model().ops() <= kExactOps && is_exactly_solvable(problem_);
+    if (!is_done()) improve(exactly ? kImproveShare : 1);
+    if (exactly && !is_done()) solve();
+    SearchResult found = result();
+    if (objective_) choose(seeds, found);
+    return found;
   }
 
  private:
@@ -141,12 +149,14 @@ class Search {
 
   // ---- local search -------------------------------------------------------------------------
 
-  void improve() {
+  void improve(double end) {
     if (elite_.empty()) return;
     const SearchModel& model = decoder_.model();
-    KeySearch keys(decoder_, budget_.seed + 1);
     if (model.ops() > kAnnealingOps) {
-      key_slice(keys, 1);
+      KeySearch keys(decoder_, budget_.seed + 1);
+      const std::int64_t before = elite_.best();
+      keys.run(elite_, meter_, end, bound_);
+      if (elite_.best() < before) note("keys");
       return;
     }
     // Rounds from different orders, at different heats: a cool one mends a good order, a hot one
@@ -156,7 +166,7 @@ class Search {
     OrderAnnealing annealing(model, budget_.seed + 2);
     for (int round = 0; round < kRounds && !is_done(); ++round) {
       const double share = meter_.share();
-      const double until = share + (1 - share) / (kRounds - round);
+      const double until = share + (end - share) / (kRounds - round);
       const auto from = static_cast<std::size_t>(round) % elite_.size();
       annealing.start(elite_[from].orders);
       annealing.run(meter_, until, bound_,
@@ -166,10 +176,38 @@ class Search {
     }
   }
 
-  void key_slice(KeySearch& keys, double until) {
-    const std::int64_t before = elite_.best();
-    keys.run(elite_, meter_, until, bound_);
-    if (elite_.best() < before) note("keys");
+  // What is left goes into a proof: a shorter order, or a higher bound.
+  void solve() {
+    const Schedule best = decoder_.model().schedule(elite_[0].orders);
+    const ExactResult exact =
+        solve_exactly(problem_, &best, {.nodes = meter_.affords(std::chrono::microseconds(100))});
+    bound_ = std::max(bound_, exact.bound.count());
+    if (exact.makespan >= Time{0} && exact.makespan.count() < elite_.best()) {
+      keep(exact.makespan.count(), decoder_.model().orders(exact.schedule), "exact");
+    }
+  }
+
+  // ---- the answer ---------------------------------------------------------------------------
+
+  // The best by the objective, of the elite, the seeds and what was found already.
+  void choose(std::span<const Schedule> seeds, SearchResult& found) const {
+    Time best = objective_(found.schedule);
+    Evaluator evaluator(problem_);
+    const auto consider = [&](Schedule schedule, std::string by) {
+      const Time cost = objective_(schedule);
+      if (cost >= best) return;
+      best = cost;
+      found.makespan = evaluator.makespan(schedule);
+      found.schedule = std::move(schedule);
+      found.found_by = std::move(by);
+    };
+    for (std::size_t i = 0; i < elite_.size(); ++i) {
+      consider(decoder_.model().schedule(elite_[i].orders), found.found_by);
+    }
+    for (const Schedule& seed : seeds) {
+      if (verify(problem_, seed).empty()) consider(seed, fmt::format("seed {}", seed.name));
+    }
+    found.schedule.name = "search";
   }
 
   SearchResult result() {
@@ -193,14 +231,17 @@ class Search {
       result.found_by = fmt::format("seed {}", seed_->name);
     }
     result.schedule.name = "search";
+    result.best_makespan = result.makespan;
     return result;
   }
 
   static constexpr double kRankingShare = 0.35;
   static constexpr double kListShare = 0.25;
+  static constexpr double kImproveShare = 0.8;
 
   const Problem& problem_;
   const SearchBudget& budget_;
+  const SearchObjective& objective_;
   Decoder decoder_;
   BudgetMeter meter_;
   Elite elite_;
@@ -213,8 +254,8 @@ class Search {
 }  // namespace
 
 SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
-                    const SearchBudget& budget) {
-  return Search(problem, budget).run(seeds);
+                    const SearchBudget& budget, const SearchObjective& objective) {
+  return Search(problem, budget, objective).run(seeds);
 }
 
 }  // namespace counterflow

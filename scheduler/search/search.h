@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -10,11 +11,16 @@
 
 namespace counterflow {
 
+// What to keep small in place of the makespan: say, its expectation under jitter. Called for a few
+// dozen of the best orders found, and for each seed.
+using SearchObjective = std::function<Time(const Schedule&)>;
+
 struct SearchResult {
   Schedule schedule;    // faultless, within the memory limits
   Time makespan{0};     // of it, as the Evaluator finds it
   Time lower_bound{0};  // proven; the makespan is optimal where they meet
   std::int64_t iterations = 0;
+  Time best_makespan{0};  // of any order found: what an objective of its own costs
   // Which step found it: "seed NAME", "list scheduling", "replay", "annealing", "keys", "exact".
   std::string found_by;
 
@@ -27,8 +33,11 @@ struct SearchResult {
 // budget never makes it worse for the same seed of the random numbers, but for where the phases
 // end. Ends early where the makespan meets the bound.
 //
+// With an `objective`, of the best orders by makespan and the seeds the one that is best by it.
+//
 // Throws InfeasibleError, naming the rank and what it needs, where no order fits the memory.
 [[nodiscard]] SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
-                                  const SearchBudget& budget = {});
+                                  const SearchBudget& budget = {},
+                                  const SearchObjective& objective = {});
 
 }  // namespace counterflow
