@@ -313,9 +313,10 @@ def test_auto_respects_memory(counterflow, config):
     assert report["schedule"] == "search"
     assert [rank["peak_activations"] for rank in report["per_rank"]] == [1, 1, 1, 1]
     assert any("auto" in text for text in report["warnings"])
-    result = counterflow("simulate", path, "--set", "memory.limit_activations=[4, 4, 0, 4]", code=1)
-    assert "rank 2" in result.err
-    assert "limit_activations to 1" in result.err
+    too_small = ["--set", "stages.activation=2B", "--set", "memory.limit=[8B, 8B, 1B, 8B]"]
+    result = counterflow("simulate", path, *too_small, code=1)
+    assert "rank 2 needs 2 B" in result.err
+    assert "raise memory.limit to 2 B there" in result.err
 
 
 def test_auto_needs_a_placement(counterflow, config):
