@@ -12,6 +12,7 @@
 #include "scheduler/problem/config.h"
 #include "tools/command.h"
 #include "tools/console.h"
+#include "tools/heap.h"
 #include "tools/options.h"
 
 namespace counterflow {
@@ -108,6 +109,7 @@ int run(int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   using namespace counterflow;
   prepare_streams();
+  keep_freed_memory();
   try {
     return run(argc, argv);
   } catch (const InputError& error) {

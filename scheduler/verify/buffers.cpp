@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,11 +23,6 @@ struct Value {
   BufferPool pool = BufferPool::activations;
   Payload payload;
   friend bool operator==(const Value&, const Value&) = default;
-};
-
-struct Use {
-  Value value;
-  bool is_write = false;
 };
 
 struct Held {
@@ -102,42 +99,43 @@ class BufferChecker {
   }
 
   void check_run(const Instruction& instruction) {
-    uses_.clear();
+    accesses_ = rank_.accesses_of(instruction);
+    needed_ = 0;
+    const std::size_t faults = out_.size();
     for (const Op& op : {instruction.op, instruction.paired}) {
-      if (uses_buffers(op)) expect(op);
+      if (uses_buffers(op)) check_op(op);
     }
-    const auto accesses = rank_.accesses_of(instruction);
-    if (accesses.size() != uses_.size()) {
-      return fault("buffer", instruction.op,
-                   fmt::format("{} names {} buffers and needs {}", to_string(instruction.op),
-                               accesses.size(), uses_.size()));
-    }
-    for (std::size_t k = 0; k < uses_.size(); ++k) {
-      // I leaves something for W where W follows.
-      const bool either =
-          uses_[k].value.pool == BufferPool::saved && instruction.op.kind != OpKind::forward;
-      if (uses_[k].is_write != (accesses[k].is_write != 0) && !either) {
-        fault(
-            "buffer", instruction.op,
-            fmt::format("{} {} {}", to_string(instruction.op),
-                        uses_[k].is_write ? "reads, and should write," : "writes, and should read,",
-                        describe(uses_[k].value)));
-      }
-      check_use(accesses[k], uses_[k].value, instruction.op);
-    }
+    if (accesses_.size() == needed_) return;
+    out_.resize(faults);
+    fault("buffer", instruction.op,
+          fmt::format("{} names {} buffers and needs {}", to_string(instruction.op),
+                      accesses_.size(), needed_));
   }
 
-  void expect(const Op& op) {
+  void check_op(const Op& op) {
     const auto use = [&](Channels::Id id, bool is_write) {
-      uses_.push_back({message(channels_[id].payload(op.microbatch)), is_write});
+      check_next(message(channels_[id].payload(op.microbatch)), is_write, false, op);
     };
     for_each_message(
         channels_, op, [&](Channels::Id id) { use(id, false); },
         [&](Channels::Id id) { use(id, true); });
-    uses_.push_back({of_stage(BufferPool::saved, op), op.kind == OpKind::forward});
-    if (accumulates(op)) {
-      uses_.push_back({of_stage(BufferPool::accumulators, op), true});
+    // I leaves something for W where W follows.
+    const bool forward = op.kind == OpKind::forward;
+    check_next(of_stage(BufferPool::saved, op), forward, !forward, op);
+    if (accumulates(op)) check_next(of_stage(BufferPool::accumulators, op), true, false, op);
+  }
+
+  // The next access of the run at hand must be this one.
+  void check_next(const Value& value, bool is_write, bool either, const Op& op) {
+    const std::size_t k = needed_++;
+    if (k >= accesses_.size()) return;
+    if (is_write != (accesses_[k].is_write != 0) && !either) {
+      fault("buffer", op,
+            fmt::format("{} {} {}", to_string(op),
+                        is_write ? "reads, and should write," : "writes, and should read,",
+                        describe(value)));
     }
+    check_use(accesses_[k], value, op);
   }
 
   void check_transfer(const Transfer& transfer) {
@@ -189,7 +187,9 @@ class BufferChecker {
   const RankProgram& rank_;
   Diagnostics& out_;
   std::vector<Held> held_;  // [slot]
-  std::vector<Use> uses_;   // of the run at hand
+  // Of the run at hand.
+  std::span<const Access> accesses_;
+  std::size_t needed_ = 0;
   std::uint32_t at_ = 0;
 };
 

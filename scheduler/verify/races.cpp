@@ -21,11 +21,12 @@ struct SlotUses {
 // One rank in issue order: every use must follow the last write, every write also the reads before.
 class RaceFinder {
  public:
-  RaceFinder(std::size_t number, const RankProgram& rank, Diagnostics& out)
+  RaceFinder(std::size_t number, const RankProgram& rank, const Recordings& recordings,
+             Diagnostics& out)
       : number_(static_cast<Rank>(number)),
         rank_(rank),
         out_(out),
-        recordings_(rank),
+        recordings_(recordings),
         order_(rank),
         uses_(rank.slots.size()) {}
 
@@ -80,7 +81,7 @@ class RaceFinder {
   Rank number_;
   const RankProgram& rank_;
   Diagnostics& out_;
-  const Recordings recordings_;
+  const Recordings& recordings_;
   HappensBefore order_;
   std::vector<SlotUses> uses_;  // [slot]
   std::uint32_t at_ = 0;
@@ -88,9 +89,9 @@ class RaceFinder {
 
 }  // namespace
 
-void races(const Program& program, Diagnostics& out) {
+void races(const Program& program, const References& references, Diagnostics& out) {
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RaceFinder(rank, program.ranks[rank], out).find();
+    RaceFinder(rank, program.ranks[rank], references.recordings[rank], out).find();
   }
 }
 

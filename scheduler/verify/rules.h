@@ -72,7 +72,7 @@ void buffers(const Problem& problem, const Program& program, Diagnostics& out);
 
 // No two uses of a buffer slot of which one writes, unless an event or a stream of runs orders
 // them. O(accesses * streams).
-void races(const Program& program, Diagnostics& out);
+void races(const Program& program, const References& references, Diagnostics& out);
 
 // Does the program complete for every timing under these semantics? One cycle if not. A blocked
 // transfer stalls its stream.

@@ -93,7 +93,7 @@ void check_communication(const Problem& problem, const Program& program,
   // What is wrong with a message is wrong with its buffers too: once is enough.
   if (verdict.diagnostics.empty()) {
     rules::buffers(problem, program, verdict.diagnostics);
-    rules::races(program, verdict.diagnostics);
+    rules::races(program, references, verdict.diagnostics);
   }
   verdict.semantics = verdicts(program, references);
   for (const auto& [semantics, completes] : verdict.semantics) {

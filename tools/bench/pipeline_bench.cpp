@@ -127,4 +127,3 @@ BENCHMARK_CAPTURE(BM_Part, simulate, "simulate")->Unit(benchmark::kMillisecond);
 }  // namespace
 }  // namespace counterflow
 
-BENCHMARK_MAIN();
