@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <future>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -83,21 +84,31 @@ void verify_schedule(const Problem& problem, const Schedule& schedule, Diagnosti
   if (is_ordered(found)) rules::acyclic(problem, schedule, found);
 }
 
+// Everything about a program's messages and buffers but whether it completes.
+void check_data(const Problem& problem, const Program& program, const References& references,
+                Diagnostics& found) {
+  rules::matching(problem, program, references, found);
+  rules::group(program, found);
+  rules::collective_order(program, found);
+  rules::dataflow(problem, program, references, found);
+  // What is wrong with a message is wrong with its buffers too: once is enough.
+  if (!found.empty()) return;
+  rules::buffers(problem, program, found);
+  rules::races(program, references, found);
+}
+
 void check_communication(const Problem& problem, const Program& program,
                          std::span<const Semantics> asked, ProgramVerdict& verdict) {
+  // Two questions that share nothing: worth a second thread where they take milliseconds.
+  constexpr std::size_t kLarge = 50'000;
   const References references(program);
-  rules::matching(problem, program, references, verdict.diagnostics);
-  rules::group(program, verdict.diagnostics);
-  rules::collective_order(program, verdict.diagnostics);
-  rules::dataflow(problem, program, references, verdict.diagnostics);
-  // What is wrong with a message is wrong with its buffers too: once is enough.
-  if (verdict.diagnostics.empty()) {
-    rules::buffers(problem, program, verdict.diagnostics);
-    rules::races(program, references, verdict.diagnostics);
-  }
-  verdict.semantics = verdicts(program, references);
-  for (const auto& [semantics, completes] : verdict.semantics) {
-    if (!completes && std::ranges::find(asked, semantics) != asked.end()) {
+  std::future<std::vector<SemanticsVerdict>> completes =
+      std::async(program.size() < kLarge ? std::launch::deferred : std::launch::async,
+                 [&] { return verdicts(program, references); });
+  check_data(problem, program, references, verdict.diagnostics);
+  verdict.semantics = completes.get();
+  for (const auto& [semantics, completes_under_it] : verdict.semantics) {
+    if (!completes_under_it && std::ranges::find(asked, semantics) != asked.end()) {
       rules::deadlock(program, references, semantics, verdict.diagnostics);
     }
   }
