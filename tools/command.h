@@ -24,5 +24,6 @@ void add_compare(CLI::App& app, Command& run);
 void add_partition(CLI::App& app, Command& run);
 void add_schedules(CLI::App& app, Command& run);
 void add_search(CLI::App& app, Command& run);
+void add_frontier(CLI::App& app, Command& run);
 
 }  // namespace counterflow

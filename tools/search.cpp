@@ -1,17 +1,10 @@
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "driver/pipeline.h"
 #include "driver/searched_plan.h"
-#include "scheduler/error.h"
-#include "scheduler/problem/quantity.h"
 #include "tools/artifacts.h"
 #include "tools/command.h"
 #include "tools/console.h"
