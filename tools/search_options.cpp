@@ -43,11 +43,18 @@ void add_search_options(CLI::App& command, SearchOptions& options) {
                   "number that suits the size)")
       ->type_name("N")
       ->excludes(budget);
+  command
+      .add_option("--goal", options.goal,
+                  "what to keep small: makespan, or span (the longest of a rank, first begin to "
+                  "last end)")
+      ->check(CLI::IsMember({"makespan", "span"}))
+      ->type_name("GOAL");
 }
 
 SearchBudget search_budget(const SearchOptions& options) {
   SearchBudget budget;
   budget.seed = options.seed;
+  if (options.goal == "span") budget.goal = SearchGoal::span;
   if (!options.budget.empty()) {
     budget.time = option_value("--budget", options.budget,
                                [](const std::string& text) { return parse_duration(text); });

@@ -12,10 +12,11 @@ namespace counterflow {
 struct SearchOptions : Options {
   std::string budget;      // a duration
   std::string iterations;  // a count
-  std::string directory;   // "": nothing is written
+  std::string goal = "makespan";
+  std::string directory;  // "": nothing is written
 };
 
-// Declares --budget and --iterations.
+// Declares --budget, --iterations and --goal.
 void add_search_options(CLI::App& command, SearchOptions& options);
 
 // The budget asked for, with progress on stderr where that is a terminal and nothing asks for

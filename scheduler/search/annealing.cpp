@@ -62,7 +62,8 @@ OrderAnnealing::Place OrderAnnealing::last_of_all() {
   std::uint32_t ties = 0;
   for (std::uint32_t rank = 0; rank < orders_.size(); ++rank) {
     const std::vector<OpId>& order = orders_[rank];
-    if (order.empty() || evaluator_.ends()[order.back()] != makespan_) continue;
+    if (order.empty()) continue;
+    if (evaluator_.ends()[order.back()] + model_.rank_tail[rank] != makespan_) continue;
     if (random_.below(++ties) != 0) continue;
     last = {rank, static_cast<std::uint32_t>(order.size()) - 1};
     if (last.position > 0 && (order[last.position - 1] & kFused) != 0) --last.position;

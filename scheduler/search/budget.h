@@ -16,12 +16,17 @@ struct SearchProgress {
   Time lower_bound{0};
 };
 
-// How long to search. Iterations (schedules tried) make a result reproducible: the same problem,
-// seeds and budget give the same schedule. Time does not.
+// What to keep small: the last end of all, or the longest span of a rank (its last end minus its
+// first begin), which counts where ranks need not begin together, step after step.
+enum class SearchGoal : std::uint8_t { makespan, span };
+
+// How long to search, and for what. Iterations (schedules tried) make a result reproducible: the
+// same problem, seeds and budget give the same schedule. Time does not.
 struct SearchBudget {
   std::int64_t iterations = 0;  // 0: as many as suit the size; not used where `time` is given
   std::optional<Time> time;
   std::uint64_t seed = 0;
+  SearchGoal goal = SearchGoal::makespan;
   std::function<void(const SearchProgress&)> progress;  // now and then; may be empty
 };
 

@@ -6,8 +6,20 @@
 
 namespace counterflow {
 
-Decoder::Decoder(const Problem& problem, std::vector<std::vector<Microbatch>> sequence)
-    : forward_(problem, std::move(sequence)),
+namespace {
+
+SearchModel model_for(const Problem& problem, bool for_span,
+                      std::vector<std::vector<Microbatch>> sequence) {
+  SearchModel model(problem, std::move(sequence));
+  if (for_span) model.aim_at_span();
+  return model;
+}
+
+}  // namespace
+
+Decoder::Decoder(const Problem& problem, bool for_span,
+                 std::vector<std::vector<Microbatch>> sequence)
+    : forward_(model_for(problem, for_span, std::move(sequence))),
       backward_(forward_.reversed()),
       forwards_(forward_),
       backwards_(backward_),

@@ -14,7 +14,9 @@ namespace counterflow {
 // scratch memory; one object a thread.
 class Decoder {
  public:
-  explicit Decoder(const Problem& problem, std::vector<std::vector<Microbatch>> sequence = {});
+  // `for_span`: see SearchModel::aim_at_span.
+  explicit Decoder(const Problem& problem, bool for_span = false,
+                   std::vector<std::vector<Microbatch>> sequence = {});
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 

@@ -40,7 +40,7 @@ void ListScheduler::reset(const ListRule& rule) {
   std::fill(got_.begin(), got_.end(), 0);
   std::fill(partial_.begin(), partial_.end(), 0);
   std::fill(link_free_.begin(), link_free_.end(), 0);
-  std::fill(clocks_.begin(), clocks_.end(), 0);
+  clocks_ = model_.rank_head;
   std::fill(event_of_.begin(), event_of_.end(), kNever);
   if (model_.has_pairs) std::fill(begins_.begin(), begins_.end(), -1);
   events_.clear();
@@ -54,7 +54,7 @@ void ListScheduler::reset(const ListRule& rule) {
   }
   for (std::size_t rank = 0; rank < orders_.size(); ++rank) {
     orders_[rank].clear();
-    wake(static_cast<std::uint32_t>(rank), 0);
+    wake(static_cast<std::uint32_t>(rank), clocks_[rank]);
   }
   last_end_ = 0;
   hopeless_ = false;
@@ -244,7 +244,7 @@ void ListScheduler::send(LaneId from, OpId op, std::int64_t end) {
 
 void ListScheduler::finish(std::uint32_t rank, std::int64_t end) {
   clocks_[rank] = end;
-  last_end_ = std::max(last_end_, end);
+  last_end_ = std::max(last_end_, end + model_.rank_tail[rank]);
   wake(rank, end);
 }
 

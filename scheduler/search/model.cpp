@@ -261,6 +261,23 @@ SearchModel::SearchModel(const Problem& its_problem, std::vector<std::vector<Mic
     stride = std::max(stride, static_cast<std::uint32_t>(each.size()));
   }
   Builder(its_problem, *this).build();
+  rank_head.assign(ranks(), 0);
+  rank_tail.assign(ranks(), 0);
+}
+
+void SearchModel::aim_at_span() {
+  std::vector<std::int64_t> first(ranks(), kUnlimited);
+  for (const Lane& lane : lanes) {
+    std::int64_t& its = first[static_cast<std::size_t>(lane.rank)];
+    its = std::min(its, lane.head);
+  }
+  const std::int64_t latest = first.empty() ? 0 : *std::ranges::max_element(first);
+  for (std::size_t rank = 0; rank < ranks(); ++rank) {
+    rank_tail[rank] = std::max<std::int64_t>(0, latest - first[rank]);
+  }
+  for (Lane& lane : lanes) {
+    lane.tail = std::max(lane.tail, rank_tail[static_cast<std::size_t>(lane.rank)]);
+  }
 }
 
 SearchModel SearchModel::reversed() const {
@@ -268,6 +285,7 @@ SearchModel SearchModel::reversed() const {
   back.is_reversed = !is_reversed;
   std::swap(back.in_begin, back.out_begin);
   std::swap(back.in_edges, back.out_edges);
+  std::swap(back.rank_head, back.rank_tail);
   for (auto& sequence : back.sequences) std::ranges::reverse(sequence);
   for (LaneId id = 0; id < back.lanes.size(); ++id) {
     Lane& lane = back.lanes[id];

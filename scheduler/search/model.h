@@ -62,6 +62,10 @@ struct SearchModel {
   // other, with the same makespan (without limited bandwidth) and the same memory.
   [[nodiscard]] SearchModel reversed() const;
 
+  // Makes the makespan of this model the longest span of a rank (its last end minus its first
+  // begin), up to a constant: what a rank may begin later it may end later.
+  void aim_at_span();
+
   [[nodiscard]] std::size_t ranks() const { return rank_begin.size() - 1; }
   [[nodiscard]] std::size_t ops() const { return lanes.size() * stride; }  // ids, some unused
   [[nodiscard]] OpId id(LaneId lane, std::uint32_t number) const { return lane * stride + number; }
@@ -111,7 +115,9 @@ struct SearchModel {
   std::vector<LaneId> rank_begin;                  // [rank] first lane; one more at the end
   std::vector<std::uint32_t> in_begin, out_begin;
   std::vector<Edge> in_edges, out_edges;
-  std::vector<Amount> limits;  // [rank]; kUnlimited where there is none
+  std::vector<std::int64_t> rank_head;  // [rank] nothing begins there before
+  std::vector<std::int64_t> rank_tail;  // [rank] counted after its last end
+  std::vector<Amount> limits;           // [rank]; kUnlimited where there is none
   // Per op, only where microbatches differ.
   std::vector<std::int64_t> durations, allocations, releases;
   std::vector<LaneId> weight_lane;  // [lane]

@@ -29,7 +29,7 @@ std::int64_t OrderEvaluator::evaluate(const SearchModel::Orders& orders, std::in
   std::fill(arrivals_.begin(), arrivals_.end(), 0);
   std::fill(got_.begin(), got_.end(), std::uint8_t{0});
   std::fill(link_free_.begin(), link_free_.end(), 0);
-  std::fill(clocks_.begin(), clocks_.end(), 0);
+  clocks_ = model_.rank_head;
   std::fill(positions_.begin(), positions_.end(), 0);
   std::fill(waits_for_.begin(), waits_for_.end(), kNoOp);
   runnable_.clear();
@@ -45,7 +45,7 @@ std::int64_t OrderEvaluator::evaluate(const SearchModel::Orders& orders, std::in
   for (std::size_t rank = 0; rank < orders.size(); ++rank) {
     work_ += positions_[rank];
     if (positions_[rank] != orders[rank].size()) return -1;
-    makespan = std::max(makespan, clocks_[rank]);
+    makespan = std::max(makespan, clocks_[rank] + model_.rank_tail[rank]);
   }
   return hopeless_ ? -1 : makespan;
 }

@@ -38,11 +38,12 @@ int ranking_microbatches(const Problem& problem) {
   return problem.microbatches >= 3 * enough / 2 ? enough : problem.microbatches;
 }
 
-std::vector<PriorityRule> ranked(const Problem& smaller, const std::vector<PriorityRule>& rules,
-                                 BudgetMeter& meter, double until,
+std::vector<PriorityRule> ranked(const Problem& smaller, bool for_span,
+                                 const std::vector<PriorityRule>& rules, BudgetMeter& meter,
+                                 double until,
                                  const std::function<bool(const PriorityRule&)>& better) {
-  const std::int64_t bound = lower_bound(smaller).count();
-  Decoder decoder(smaller);
+  const std::int64_t bound = for_span ? 0 : lower_bound(smaller).count();
+  Decoder decoder(smaller, for_span);
   std::vector<std::pair<std::int64_t, PriorityRule>> tried;
   std::int64_t best = SearchModel::kUnlimited;
   for (const PriorityRule& rule : rules) {

@@ -20,7 +20,7 @@ namespace counterflow {
 // not tried are left out. Rules that make the same schedule are ranked once. Calls `better` with
 // each rule that is the best so far; stops where it returns true.
 [[nodiscard]] std::vector<PriorityRule> ranked(
-    const Problem& smaller, const std::vector<PriorityRule>& rules, BudgetMeter& meter,
-    double until, const std::function<bool(const PriorityRule&)>& better);
+    const Problem& smaller, bool for_span, const std::vector<PriorityRule>& rules,
+    BudgetMeter& meter, double until, const std::function<bool(const PriorityRule&)>& better);
 
 }  // namespace counterflow

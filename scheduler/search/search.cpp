@@ -34,23 +34,42 @@ constexpr std::size_t kChoice = 32;  // where another objective chooses among th
 // Problems of more ops are not solved exactly within any usual budget.
 constexpr std::size_t kExactOps = 250;
 
+// No rank spans less than its load.
+std::int64_t span_bound(const SearchModel& model) {
+  std::int64_t bound = 0;
+  for (std::size_t rank = 0; rank < model.ranks() && !model.has_pairs; ++rank) {
+    std::int64_t load = model.rank_tail[rank];
+    std::int64_t head = SearchModel::kUnlimited;
+    for (auto lane = model.rank_begin[rank]; lane < model.rank_begin[rank + 1]; ++lane) {
+      head = std::min(head, model.lanes[lane].head);
+      for (std::uint32_t number = 0; number < model.lanes[lane].count; ++number) {
+        load += model.duration(lane, model.id(lane, number));
+      }
+    }
+    bound = std::max(bound, head + load);
+  }
+  return bound;
+}
+
 class Search {
  public:
   Search(const Problem& problem, const SearchBudget& budget, const SearchObjective& objective)
       : problem_(problem),
         budget_(budget),
         objective_(objective),
-        decoder_(problem),
+        decoder_(problem, budget.goal == SearchGoal::span),
         meter_(budget, decoder_.model().ops()),
         elite_(objective ? kChoice : kEliteSize),
-        bound_(lower_bound(problem).count()) {
+        bound_(budget.goal == SearchGoal::span ? span_bound(decoder_.model())
+                                               : lower_bound(problem).count()) {
     if (const auto shortage = memory_shortage(decoder_.model())) fail(*shortage);
   }
 
   SearchResult run(std::span<const Schedule> seeds) {
     for (const Schedule& seed : seeds) take_seed(seed);
     if (!is_done()) list_schedules();
-    const bool exactly = decoder_.model().ops() <= kExactOps && is_exactly_solvable(problem_);
+    const bool exactly =
+        !is_for_span() && decoder_.model().ops() <= kExactOps && is_exactly_solvable(problem_);
     if (!is_done()) improve(exactly ? kImproveShare : 1);
     if (exactly && !is_done()) solve();
     SearchResult found = result();
@@ -75,6 +94,7 @@ class Search {
         shortage.rank, shortage.needed, fixed, shortage.limit + fixed, shortage.needed + fixed));
   }
 
+  [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
   [[nodiscard]] bool is_done() const { return elite_.best() <= bound_ || meter_.is_spent(); }
 
   void keep(std::int64_t makespan, const SearchModel::Orders& orders, std::string_view by) {
@@ -116,7 +136,7 @@ class Search {
     const bool large = decoder_.model().ops() > kReplayOps && few < problem_.microbatches;
     if (large) {
       by = "replay";
-      rules = ranked(with_microbatches(problem_, few), rules, meter_, kRankingShare,
+      rules = ranked(with_microbatches(problem_, few), is_for_span(), rules, meter_, kRankingShare,
                      [this, by](const PriorityRule& rule) {
                        try_rule(decoder_, rule, by);
                        return is_done();
@@ -125,7 +145,7 @@ class Search {
     const auto orders_of_microbatches = microbatch_sequences(problem_);
     std::vector<std::unique_ptr<Decoder>> decoders;
     for (const auto& sequence : orders_of_microbatches) {
-      decoders.push_back(std::make_unique<Decoder>(problem_, sequence));
+      decoders.push_back(std::make_unique<Decoder>(problem_, is_for_span(), sequence));
     }
     const double until = meter_.share() + kListShare;
     for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -217,7 +237,7 @@ class Search {
           "no order was found within the memory limits, though none of them is below what one "
           "microbatch needs on its rank; raise memory.limit");
     }
-    result.lower_bound = Time(bound_);
+    result.lower_bound = is_for_span() ? lower_bound(problem_) : Time(bound_);
     result.iterations = meter_.iterations();
     Evaluator evaluator(problem_);
     if (!elite_.empty()) {
@@ -225,7 +245,8 @@ class Search {
       result.makespan = evaluator.makespan(result.schedule);
       result.found_by = found_by_;
     }
-    if (seed_ != nullptr && (elite_.empty() || result.makespan.count() > seed_makespan_)) {
+    const bool seed_is_best = !is_for_span() && result.makespan.count() > seed_makespan_;
+    if (seed_ != nullptr && (elite_.empty() || seed_is_best)) {
       result.schedule = *seed_;
       result.makespan = Time(seed_makespan_);
       result.found_by = fmt::format("seed {}", seed_->name);

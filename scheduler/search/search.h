@@ -17,8 +17,8 @@ using SearchObjective = std::function<Time(const Schedule&)>;
 
 struct SearchResult {
   Schedule schedule;    // faultless, within the memory limits
-  Time makespan{0};     // of it, as the Evaluator finds it
-  Time lower_bound{0};  // proven; the makespan is optimal where they meet
+  Time makespan{0};     // of it, as the Evaluator finds it, whatever the goal
+  Time lower_bound{0};  // of the makespan, proven; it is optimal where they meet
   std::int64_t iterations = 0;
   Time best_makespan{0};  // of any order found: what an objective of its own costs
   // Which step found it: "seed NAME", "list scheduling", "replay", "annealing", "keys", "exact".
