@@ -46,7 +46,9 @@ TEST(Search, MoreMemoryNeverCostsTime) {
     EXPECT_EQ(testing::text(verify(problem, found.schedule)), "");
     EXPECT_LE(found.makespan, before) << limit;
     before = found.makespan;
-    if (limit >= 4) EXPECT_EQ(found.makespan, Time{27});
+    if (limit >= 4) {
+      EXPECT_EQ(found.makespan, Time{27});
+    }
   }
 }
 
