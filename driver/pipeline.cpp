@@ -85,7 +85,7 @@ Report make_report(const Plan& plan, const Program& program, const Timeline& tim
   report.execution = plan.config.execution.name;
   report.lower_bound = std::max(lower_bound(problem), plan.proven_bound);
   report.gap = gap(report.makespan, report.lower_bound);
-  if (plan.family != nullptr && plan.family->formula != nullptr) {
+  if (plan.family != nullptr && plan.family->formula != nullptr && problem.phases.empty()) {
     if (auto formula = plan.family->formula(problem)) {
       report.formula_idle = formula->idle;
       report.formula_source = std::move(formula->source);

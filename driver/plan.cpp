@@ -124,7 +124,8 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
   // As written, so that a result does not depend on where it was made.
   file.name = config.schedule.value;
   check_split(config, plan.problem, file);
-  if (plan.problem.forward_only && (config.backward_input || config.backward_weight)) {
+  if (!config.phases && plan.problem.forward_only &&
+      (config.backward_input || config.backward_weight)) {
     plan.notes.push_back(
         fmt::format("{} has no backward, so it is taken as forward-only; the "
                     "costs of the backward are not used",
@@ -150,13 +151,15 @@ int implied_chunks(const Config& config, const Family& family) {
 void plan_from_family(Plan& plan, const Family& family) {
   const Config& config = plan.config;
   const int chunks = chunks_of(config, implied_chunks(config, family));
-  const Shape shape{.ranks = config.ranks.value,
-                    .microbatches = config.microbatches.value,
-                    .chunks = chunks,
-                    .group_size = config.group_size ? config.group_size->value : 0};
   const SourceLocation& where = config.schedule.where;
   // First of all, so that a shape the family cannot have is not taken for a wrong placement.
-  if (const auto reason = refusal(family, shape)) throw InputError(where, *reason);
+  for (const int microbatches : trained_microbatches(config)) {
+    const Shape shape{.ranks = config.ranks.value,
+                      .microbatches = microbatches,
+                      .chunks = chunks,
+                      .group_size = config.group_size ? config.group_size->value : 0};
+    if (const auto reason = refusal(family, shape)) throw InputError(where, *reason);
+  }
   plan.problem = make_problem(config, {.placement = placement_for(config, family, chunks),
                                        .forward_only = family.forward_only});
   plan.family = &family;
@@ -167,9 +170,18 @@ void plan_from_family(Plan& plan, const Family& family) {
   }
 }
 
+AutoChoice choose_automatically(const Plan& plan) {
+  try {
+    return choose_schedule(plan.problem);
+  } catch (const InputError& error) {
+    throw InputError(plan.config.schedule.where,
+                     fmt::format("schedule auto: no family fits, and {}", error.what()));
+  }
+}
+
 void plan_automatically(Plan& plan) {
   plan.problem = make_problem_on_placement(plan.config);
-  AutoChoice choice = choose_schedule(plan.problem);
+  AutoChoice choice = choose_automatically(plan);
   plan.family = choice.family;
   plan.schedule = std::move(choice.schedule);
   plan.notes.push_back(std::move(choice.note));
@@ -203,6 +215,15 @@ void note_layers(Plan& plan) {
 }
 
 }  // namespace
+
+std::vector<int> trained_microbatches(const Config& config) {
+  if (!config.phases) return {config.microbatches.value};
+  std::vector<int> counts;
+  for (const Phase& phase : config.phases->value) {
+    if (phase.trains()) counts.push_back(phase.count);
+  }
+  return counts;
+}
 
 bool is_schedule_file(std::string_view schedule) {
   return schedule.ends_with(kFileSuffix);

@@ -44,6 +44,9 @@ struct Plan {
 // InputError.
 [[nodiscard]] Problem make_problem_on_placement(const Config& config);
 
+// The microbatches of each phase that trains; of the whole run where there are no phases.
+[[nodiscard]] std::vector<int> trained_microbatches(const Config& config);
+
 // Is this schedule a file rather than a name?
 [[nodiscard]] bool is_schedule_file(std::string_view schedule);
 // What to say of a name that is no schedule: the likely one, or all there are.

@@ -26,6 +26,11 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
   SearchedPlan searched;
   Plan& plan = searched.plan;
   std::vector<Schedule> seeds;
+  if (config.phases && (config.phases->value.size() > 1 || !config.phases->value[0].trains())) {
+    throw InputError(config.phases->where,
+                     "pipeline.phases: a search orders a single pass to train; leave one such "
+                     "phase, or name a schedule family and compile that");
+  }
   if (config.schedule.value == "auto") {
     plan.problem = make_problem_on_placement(config);
     plan.config = std::move(config);

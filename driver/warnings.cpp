@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace counterflow {
 namespace {
@@ -11,9 +12,18 @@ namespace {
 // From this ratio on, the difference between the fullest and the emptiest rank is worth a word.
 constexpr std::int64_t kUnevenMemory = 2;
 
+// The microbatches of the shortest and of the longest phase that trains.
+std::pair<int, int> least_and_most(const Plan& plan) {
+  const std::vector<int> counts = trained_microbatches(plan.config);
+  if (!plan.config.phases || counts.empty())
+    return {plan.problem.microbatches, plan.problem.microbatches};
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  return {*least, *most};
+}
+
 void few_microbatches(const Plan& plan, const Report& report, std::vector<std::string>& out) {
   const int p = plan.problem.ranks();
-  const int m = plan.problem.microbatches;
+  const int m = least_and_most(plan).first;
   const int v = plan.problem.stages() / p;
   if (m >= p || plan.problem.forward_only) return;
   const bool can_lower_chunks = v > 1 && plan.family != nullptr && plan.family->takes_chunks;
@@ -32,11 +42,12 @@ void short_warm_up(const Plan& plan, std::vector<std::string>& out) {
   const std::string_view name = plan.family->name;
   if (name != "zb-h2" && name != "zbv") return;
   const int needed = 2 * plan.problem.ranks() - 1;
-  if (plan.problem.microbatches >= needed) return;
+  const int microbatches = least_and_most(plan).first;
+  if (microbatches >= needed) return;
   out.push_back(
       fmt::format("{} has its shape from m >= 2p-1 = {} microbatches on; with {} another "
                   "family may be faster: try zb-h1, or schedule auto.",
-                  name, needed, plan.problem.microbatches));
+                  name, needed, microbatches));
 }
 
 bool is_chain(const StageGraph& graph) {
@@ -70,8 +81,9 @@ void uneven_memory(const Plan& plan, const Report& report, std::vector<std::stri
                                                [&](Rank a, Rank b) { return peak(a) < peak(b); });
   if (peak(*high) < kUnevenMemory * std::max<std::int64_t>(1, peak(*low))) return;
   const bool chain = is_chain(problem.graph);
+  const int most = least_and_most(plan).second;
   const auto as_1f1b = [&](Rank rank) {
-    return peak(rank) == std::min(problem.microbatches, problem.ranks() - rank);
+    return peak(rank) == std::min(most, problem.ranks() - rank);
   };
   const bool by_1f1b = chain && plan.family != nullptr && plan.family->name == "1f1b" &&
                        as_1f1b(*low) && as_1f1b(*high);

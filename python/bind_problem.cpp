@@ -109,6 +109,13 @@ void bind_structure(py::class_<Problem>& problem) {
           },
           py::arg("microbatch"))
       .def(
+          "trains",
+          [](const Problem& p, std::int64_t microbatch) {
+            return p.trains(static_cast<Microbatch>(
+                checked_index(microbatch, static_cast<std::size_t>(p.microbatches), "microbatch")));
+          },
+          py::arg("microbatch"))
+      .def(
           "needs_backward_weight",
           [](const Problem& p, std::int64_t stage) {
             return p.needs_backward_weight(checked_stage(p, stage));
@@ -120,6 +127,14 @@ void bind_structure(py::class_<Problem>& problem) {
             return p.needs_backward_input(checked_stage(p, stage));
           },
           py::arg("stage"));
+}
+
+std::vector<std::tuple<std::string, Microbatch, int>> phases_of(const Problem& problem) {
+  std::vector<std::tuple<std::string, Microbatch, int>> phases;
+  for (const Phase& phase : problem.phases) {
+    phases.emplace_back(name(phase.kind), phase.first, phase.count);
+  }
+  return phases;
 }
 
 std::vector<std::int64_t> in_bytes(const std::vector<Bytes>& sizes) {
@@ -158,6 +173,7 @@ void bind_problem(py::module_& module) {
       .def_readonly("microbatches", &Problem::microbatches)
       .def_property_readonly("replicas", [](const Problem& p) { return p.placement.replicas(); })
       .def_readonly("forward_only", &Problem::forward_only)
+      .def_property_readonly("phases", phases_of)
       .def_readonly("group_size", &Problem::group_size)
       .def("__copy__", [](const Problem& p) { return Problem(p); })
       .def("__repr__",

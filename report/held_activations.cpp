@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace counterflow {
@@ -57,6 +58,13 @@ class HeldCount {
       learn(i.op);
       learn(i.paired);
     }
+    trained_.assign(microbatches_, 0);
+    for (const Instruction& i : rank.instructions) {
+      if (i.kind != InstructionKind::run) continue;
+      for (const Op& op : {i.op, i.paired}) {
+        if (is_backward(op.kind)) trained_[static_cast<std::size_t>(op.microbatch)] = 1;
+      }
+    }
     first_half_end_.assign(backward_.size() * microbatches_, -1);
   }
 
@@ -106,7 +114,8 @@ class HeldCount {
   void begin_forward(const Op& op, Interval when) {
     activations_.begin(when.begin);
     in_flight_.begin(when.begin);
-    if (backward_[chunk(op)].any()) return;
+    const bool trained = trained_[static_cast<std::size_t>(op.microbatch)] != 0;
+    if (trained && backward_[chunk(op)].any()) return;
     activations_.end(when.end);
     in_flight_.end(when.end);
   }
@@ -129,6 +138,7 @@ class HeldCount {
   std::vector<std::uint32_t> chunk_of_copy_;  // [2 * stage + replica], kNone: not on this rank
   std::vector<Backward> backward_;            // [chunk]
   std::size_t microbatches_ = 0;
+  std::vector<std::uint8_t> trained_;         // [microbatch] 1: has a backward on this rank
   std::vector<std::int64_t> first_half_end_;  // [chunk][microbatch], -1: neither I nor W has ended
   Counter activations_;
   Counter in_flight_;

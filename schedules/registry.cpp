@@ -9,6 +9,7 @@
 #include "scheduler/problem/config.h"
 #include "schedules/adapt.h"
 #include "schedules/families.h"
+#include "schedules/phases.h"
 
 namespace counterflow {
 namespace {
@@ -78,6 +79,26 @@ void check_split(const Family& family, const Problem& problem) {
   }
 }
 
+// One pass, with whatever backward the problem has.
+Schedule generate_pass(const Family& family, const Problem& problem) {
+  check_stage_count(family, problem);
+  const Shape shape = shape_of(problem);
+  if (const auto message = refusal(family, shape)) throw InputError(*message);
+  check_placement(family, problem);
+  check_split(family, problem);
+  return adapt(family.generate(shape), problem);
+}
+
+Schedule generate_phases(const Family& family, const Problem& problem) {
+  Schedule whole;
+  whole.ranks.resize(static_cast<std::size_t>(problem.ranks()));
+  for (const Phase& phase : problem.phases) {
+    const Problem part = problem.only(phase);
+    append(whole, phase.trains() ? generate_pass(family, part) : forward_pass(part), phase.first);
+  }
+  return whole;
+}
+
 }  // namespace
 
 std::span<const Family> families() {
@@ -135,12 +156,14 @@ Shape shape_of(const Problem& problem) {
 }
 
 Schedule generate(const Family& family, const Problem& problem) {
-  check_stage_count(family, problem);
-  const Shape shape = shape_of(problem);
-  if (const auto message = refusal(family, shape)) throw InputError(*message);
-  check_placement(family, problem);
-  check_split(family, problem);
-  Schedule schedule = adapt(family.generate(shape), problem);
+  if (family.forward_only && !problem.phases.empty() && !problem.forward_only) {
+    throw InputError(
+        fmt::format("{} has no backward, which pipeline.phases asks for to train; "
+                    "choose a schedule with one, such as 1f1b",
+                    family.name));
+  }
+  Schedule schedule =
+      problem.phases.empty() ? generate_pass(family, problem) : generate_phases(family, problem);
   schedule.name = family.name;
   return schedule;
 }

@@ -24,10 +24,11 @@ namespace counterflow {
 // The shape a problem asks of a family.
 [[nodiscard]] Shape shape_of(const Problem& problem);
 
-// The family's order for this problem: generated, then adapted to what the problem needs (split or
-// full backward where the family leaves the choice, no W on frozen stages, no I before the first
-// trainable one). Throws InputError with the rule and the nearest legal values where the family
-// cannot take the problem: shape, placement or split_backward.
+// The family's order for this problem; of several phases, one after the other, those that do not
+// train go through the stages in a forward pass. It is generated, then adapted to what the problem
+// needs (split or full backward where the family leaves the choice, no W on frozen stages, no I
+// before the first trainable one). Throws InputError with the rule and the nearest legal values
+// where the family cannot take the problem: shape, placement or split_backward.
 [[nodiscard]] Schedule generate(const Family& family, const Problem& problem);
 
 }  // namespace counterflow

@@ -145,6 +145,9 @@ class Problem:
     @property
     def forward_only(self) -> bool: ...
     @property
+    def phases(self) -> list[tuple[str, int, int]]:
+        """(train, eval or log-prob; first microbatch; how many), in order; empty: one pass."""
+    @property
     def group_size(self) -> int:
         """Of interleaved families; 0: the family's default."""
     @property
@@ -157,6 +160,8 @@ class Problem:
     def successors(self, stage: int) -> list[int]: ...
     def replica_of(self, microbatch: int) -> int:
         """The copy of the stages a microbatch flows through."""
+    def trains(self, microbatch: int) -> bool:
+        """Does it have a backward?"""
     def needs_backward_weight(self, stage: int) -> bool: ...
     def needs_backward_input(self, stage: int) -> bool: ...
     @property

@@ -30,6 +30,18 @@ struct Load {
   std::int64_t microbatches = 0;
 };
 
+// A rank's ops, at their fastest, with the ways before the first and after the last.
+struct RankWay {
+  bool idle = true;
+  std::int64_t in = 0;
+  std::int64_t without_weight = 0;  // F and the gradients; the way out lies behind the last
+  std::int64_t all = 0;
+  std::int64_t out = 0;
+
+  [[nodiscard]] std::int64_t work() const { return std::max(without_weight, all); }
+  [[nodiscard]] std::int64_t work_and_out() const { return std::max(without_weight + out, all); }
+};
+
 class ClosedBound {
  public:
   explicit ClosedBound(const Problem& problem)
@@ -46,7 +58,10 @@ class ClosedBound {
 
   [[nodiscard]] std::int64_t value() const {
     std::int64_t best = 0;
-    for (Rank rank = 0; rank < problem_.ranks(); ++rank) best = std::max(best, of_rank(rank));
+    for (Rank rank = 0; rank < problem_.ranks(); ++rank) {
+      const RankWay way = of_rank(rank);
+      if (!way.idle) best = std::max(best, way.in + way.work_and_out());
+    }
     for (std::size_t replica = 0; replica < loads_.size(); ++replica) {
       if (loads_[replica].front().microbatches == 0) continue;
       for (Stage stage = 0; stage < stages_; ++stage) {
@@ -55,6 +70,31 @@ class ClosedBound {
       }
     }
     return best;
+  }
+
+  [[nodiscard]] RankWay of_rank(Rank rank) const {
+    constexpr std::int64_t kLong = std::numeric_limits<std::int64_t>::max();
+    std::int64_t way_in = kLong;
+    std::int64_t way_out = kLong;
+    std::int64_t without_weight = 0;
+    std::int64_t weight = 0;
+    for (const Chunk& chunk : problem_.placement.chunks_of(rank)) {
+      const Load& load = load_of(chunk);
+      if (load.microbatches == 0) continue;
+      const auto s = static_cast<std::size_t>(chunk.stage);
+      way_in = std::min(way_in, in_[chunk.replica][s]);
+      way_out = std::min(way_out, problem_.needs_backward_input(chunk.stage)
+                                      ? after_gradient_[chunk.replica][s]
+                                      : after_forward_[chunk.replica][s]);
+      without_weight += load.forward + load.gradient;
+      weight += load.weight;
+    }
+    if (way_in == kLong) return {};
+    return {.idle = false,
+            .in = way_in,
+            .without_weight = without_weight - most_saved(rank, false),
+            .all = without_weight + weight - most_saved(rank, true),
+            .out = way_out};
   }
 
  private:
@@ -154,29 +194,6 @@ class ClosedBound {
     after_forward_.push_back(std::move(after_forward));
   }
 
-  [[nodiscard]] std::int64_t of_rank(Rank rank) const {
-    constexpr std::int64_t kLong = std::numeric_limits<std::int64_t>::max();
-    std::int64_t way_in = kLong;
-    std::int64_t way_out = kLong;
-    std::int64_t without_weight = 0;
-    std::int64_t weight = 0;
-    for (const Chunk& chunk : problem_.placement.chunks_of(rank)) {
-      const Load& load = load_of(chunk);
-      if (load.microbatches == 0) continue;
-      const auto s = static_cast<std::size_t>(chunk.stage);
-      way_in = std::min(way_in, in_[chunk.replica][s]);
-      way_out = std::min(way_out, problem_.needs_backward_input(chunk.stage)
-                                      ? after_gradient_[chunk.replica][s]
-                                      : after_forward_[chunk.replica][s]);
-      without_weight += load.forward + load.gradient;
-      weight += load.weight;
-    }
-    if (way_in == kLong) return 0;
-    const std::int64_t through = way_in + without_weight - most_saved(rank, false) + way_out;
-    const std::int64_t all = way_in + without_weight + weight - most_saved(rank, true);
-    return std::max(through, all);
-  }
-
   [[nodiscard]] const Load& load_of(const Chunk& chunk) const {
     return loads_[chunk.replica][static_cast<std::size_t>(chunk.stage)];
   }
@@ -249,9 +266,34 @@ class ClosedBound {
   std::vector<std::vector<std::int64_t>> in_, after_gradient_, after_forward_;
 };
 
+// A rank does all of a phase before anything of the next: its work in all of them lies between the
+// way into its first phase and the way out of its last.
+std::int64_t over_phases(const Problem& problem) {
+  const auto ranks = static_cast<std::size_t>(problem.ranks());
+  std::vector<std::int64_t> begun(ranks, 0);  // the way in and the work before the last phase
+  std::vector<RankWay> last(ranks);
+  std::int64_t best = 0;
+  for (const Phase& phase : problem.phases) {
+    const Problem part = problem.only(phase);
+    const ClosedBound bound(part);
+    best = std::max(best, bound.value());
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const RankWay way = bound.of_rank(static_cast<Rank>(rank));
+      if (way.idle) continue;
+      begun[rank] += last[rank].idle ? way.in : last[rank].work();
+      last[rank] = way;
+    }
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (!last[rank].idle) best = std::max(best, begun[rank] + last[rank].work_and_out());
+  }
+  return best;
+}
+
 }  // namespace
 
 Time closed_bound(const Problem& problem) {
+  if (!problem.phases.empty()) return Time(over_phases(problem));
   return Time(ClosedBound(problem).value());
 }
 

@@ -21,6 +21,16 @@ void raise(LowerBound& best, std::int64_t value, std::string_view argument) {
   if (Time{value} > best.value) best = {Time{value}, argument};
 }
 
+// Whatever holds for one phase holds for all of them, and the closed form adds them up.
+LowerBound bound_of_phases(const Problem& problem, BoundEffort effort) {
+  LowerBound best{closed_bound(problem), "closed"};
+  for (const Phase& phase : problem.phases) {
+    const LowerBound alone = best_lower_bound(problem.only(phase), effort);
+    raise(best, alone.value.count(), alone.argument);
+  }
+  return best;
+}
+
 }  // namespace
 
 bool pairs_may_save(const Problem& problem) {
@@ -41,6 +51,7 @@ bool pairs_may_save(const Problem& problem) {
 }
 
 LowerBound best_lower_bound(const Problem& problem, BoundEffort effort) {
+  if (!problem.phases.empty()) return bound_of_phases(problem, effort);
   LowerBound best{closed_bound(problem), "closed"};
   if (problem.microbatches == 0 || pairs_may_save(problem)) return best;
   const bool quick = effort == BoundEffort::quick;

@@ -7,8 +7,8 @@ namespace counterflow {
 namespace {
 
 bool ends_gradient_work(const Problem& problem, const Op& op) {
-  const bool weight = problem.needs_backward_weight(op.stage);
-  const bool input = problem.needs_backward_input(op.stage);
+  const bool weight = problem.needs_backward_weight(op.stage, op.microbatch);
+  const bool input = problem.needs_backward_input(op.stage, op.microbatch);
   switch (op.kind) {
     case OpKind::forward:
       return !input;

@@ -19,7 +19,7 @@ constexpr std::size_t kKinds = static_cast<std::size_t>(OpKind::reduce_gradients
 
 KernelTable::KernelTable(const Problem& problem) : problem_(problem) {
   if (problem.costs.uniform()) {
-    single_.assign(kKinds * 2 * static_cast<std::size_t>(problem.stages()), kNone);
+    single_.assign(2 * kKinds * 2 * static_cast<std::size_t>(problem.stages()), kNone);
   }
 }
 
@@ -49,9 +49,12 @@ std::uint32_t KernelTable::intern(const Kernel& kernel) {
 
 std::uint32_t KernelTable::of(const Slot& slot) {
   if (single_.empty() || slot.is_pair()) return intern(make(slot));
-  const std::size_t index = (static_cast<std::size_t>(slot.first.kind) * 2 + slot.first.replica) *
-                                static_cast<std::size_t>(problem_.stages()) +
-                            slot.first.stage;
+  // What has no backward frees its activation at once.
+  const Op& op = slot.first;
+  const bool trains = !has_microbatch(op.kind) || problem_.trains(op.microbatch);
+  const std::size_t kind = (trains ? kKinds : 0) + static_cast<std::size_t>(op.kind);
+  const std::size_t index =
+      (kind * 2 + op.replica) * static_cast<std::size_t>(problem_.stages()) + op.stage;
   std::uint32_t& id = single_[index];
   if (id == kNone) id = intern(make(slot));
   return id;

@@ -14,6 +14,7 @@
 #include "scheduler/ir/placement.h"
 #include "scheduler/problem/jitter.h"
 #include "scheduler/problem/layers.h"
+#include "scheduler/problem/phase.h"
 #include "scheduler/problem/problem.h"
 
 // The YAML config: read, checked, and made into a Problem. Two steps, because how many stages there
@@ -46,6 +47,8 @@ struct PlacementChoice {
 inline constexpr std::int64_t kMaxTotal = std::int64_t{1} << 62;
 // stages * microbatches of one run: past this the schedule alone takes gigabytes.
 inline constexpr std::int64_t kMaxStageMicrobatches = std::int64_t{1} << 25;
+// Phases of one step, each of which is a problem of its own to whoever looks at them one by one.
+inline constexpr std::size_t kMaxPhases = 64;
 // Ranks of a latency table by rank pair, which has ranks * ranks entries.
 inline constexpr std::int64_t kMaxTableRanks = 4096;
 
@@ -53,7 +56,8 @@ inline constexpr std::int64_t kMaxTableRanks = 4096;
 struct Config {
   std::string file;
   Located<int> ranks;
-  Located<int> microbatches;
+  Located<int> microbatches;  // of all phases
+  std::optional<Located<std::vector<Phase>>> phases;
   Located<std::string> schedule;  // a name, or the path of a .csv file (relative to the config)
   std::optional<Located<int>> chunks;
   std::optional<Located<int>> group_size;
@@ -99,7 +103,7 @@ using Overrides = std::vector<std::string>;
 // What the schedule decides about the problem.
 struct PipelineShape {
   Placement placement;
-  bool forward_only = false;
+  bool forward_only = false;  // where the config has no phases, which say it themselves
 };
 
 // The problem the config describes on this placement: layers cut into stages, list lengths checked,

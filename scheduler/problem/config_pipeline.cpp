@@ -11,6 +11,7 @@
 #include "scheduler/problem/config.h"
 #include "scheduler/problem/config_sections.h"
 #include "scheduler/problem/cursor.h"
+#include "scheduler/problem/phase.h"
 
 namespace counterflow {
 namespace {
@@ -60,6 +61,46 @@ void read_microbatches(const Cursor& at, Config& config) {
   if (const auto scale = at.find("scale")) {
     config.factors = read_scale(*scale, config.microbatches.value);
   }
+}
+
+Phase read_phase(const Cursor& at) {
+  at.allow_keys({"name", "microbatches"});
+  std::vector<std::string_view> names;
+  for (const PhaseKind kind : kPhaseKinds) names.push_back(name(kind));
+  const std::string_view chosen = at.at("name", "train").choice(names);
+  const auto kind = std::ranges::find(kPhaseKinds, chosen, [](PhaseKind k) { return name(k); });
+  return {.kind = *kind, .count = at.at("microbatches", "8").small_integer(1, kMaxMicrobatches)};
+}
+
+// The phases, and with them the number of all microbatches.
+void read_phases(const Cursor& at, Config& config) {
+  auto phases = at.list_of("phases, such as {name: eval, microbatches: 4}", read_phase);
+  if (phases.empty()) {
+    at.fail(
+        "the list is empty; name a phase, such as {name: train, microbatches: 8}, or leave it "
+        "out and give pipeline.microbatches");
+  }
+  if (phases.size() > kMaxPhases) {
+    at.fail(fmt::format("{} phases; at most {} are possible", phases.size(), kMaxPhases));
+  }
+  std::int64_t total = 0;
+  for (Phase& phase : phases) {
+    phase.first = static_cast<Microbatch>(total);
+    total += phase.count;
+    if (total <= kMaxMicrobatches) continue;
+    at.fail(fmt::format("the phases have more than {} microbatches together; lower their numbers",
+                        kMaxMicrobatches));
+  }
+  if (config.microbatches.value != 0 && config.microbatches.value != total) {
+    throw InputError(config.microbatches.where,
+                     fmt::format("pipeline.microbatches: {} beside pipeline.phases, which have {} "
+                                 "together; leave it out, or make them equal",
+                                 config.microbatches.value, total));
+  }
+  if (config.microbatches.value == 0) {
+    config.microbatches = {static_cast<int>(total), at.where()};
+  }
+  config.phases = {std::move(phases), at.where()};
 }
 
 PlacementChoice read_rank_list(const Cursor& at, int ranks) {
@@ -118,10 +159,13 @@ void check_stage_count(const Cursor& pipeline, const Config& config) {
 }  // namespace
 
 void read_pipeline(const Cursor& at, Config& config) {
-  at.allow_keys(
-      {"ranks", "microbatches", "schedule", "chunks", "placement", "split_backward", "group_size"});
+  at.allow_keys({"ranks", "microbatches", "schedule", "chunks", "placement", "split_backward",
+                 "group_size", "phases"});
   config.ranks = at.at("ranks", "8").located(read_count);
-  read_microbatches(at.at("microbatches", "24"), config);
+  const auto phases = at.find("phases");
+  const auto microbatches = at.find("microbatches");
+  if (microbatches || !phases) read_microbatches(at.at("microbatches", "24"), config);
+  if (phases) read_phases(*phases, config);
   config.schedule = at.at("schedule", "1f1b").located([](const Cursor& c) {
     return c.text("a schedule; write a name such as 1f1b, or the path of a .csv file");
   });

@@ -23,7 +23,7 @@ bool is_spelling(std::string_view text, std::string_view word) {
 using Kind = yaml::Node::Kind;
 
 // Keys that have a meaning in the format but not in this version.
-constexpr std::string_view kReserved[] = {"phases", "blocks"};
+constexpr std::string_view kReserved[] = {"blocks"};
 
 [[noreturn]] void refuse_key(const yaml::Entry& entry, const std::string& path,
                              const std::vector<std::string_view>& known) {

@@ -154,7 +154,7 @@ void check_size(const Config& config, int stages) {
   }
   const std::int64_t total = std::int64_t{stages} * config.microbatches.value;
   if (total > kMaxStageMicrobatches) {
-    fail(config.microbatches.where, "pipeline.microbatches",
+    fail(config.microbatches.where, config.phases ? "pipeline.phases" : "pipeline.microbatches",
          fmt::format("{} microbatches on {} stages are {} forwards; at most {} are possible, so "
                      "lower one of them",
                      config.microbatches.value, stages, total, kMaxStageMicrobatches));
@@ -227,7 +227,11 @@ void check_totals(const Config& config, const Problem& problem) {
 
 }  // namespace
 
-Problem make_problem(const Config& config, const PipelineShape& shape) {
+Problem make_problem(const Config& config, const PipelineShape& asked) {
+  PipelineShape shape = asked;
+  if (config.phases) {
+    shape.forward_only = std::ranges::none_of(config.phases->value, &Phase::trains);
+  }
   const int stages = shape.placement.stages();
   const int ranks = shape.placement.ranks();
   check_size(config, stages);
@@ -240,6 +244,9 @@ Problem make_problem(const Config& config, const PipelineShape& shape) {
   problem.microbatches = config.microbatches.value;
   problem.split_backward = config.split_backward;
   problem.forward_only = shape.forward_only;
+  if (config.phases) problem.phases = config.phases->value;
+  // A single pass to train is what there is without phases.
+  if (problem.phases.size() == 1 && !problem.forward_only) problem.phases.clear();
   problem.group_size = config.group_size ? config.group_size->value : 0;
   problem.frozen = make_frozen(config, stages);
   problem.costs = Costs(stage_costs(config, problem), config.factors, pair_costs(config, stages));

@@ -1,5 +1,6 @@
 #include "scheduler/problem/problem.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -13,7 +14,32 @@ Bytes scaled(Bytes size, const std::vector<double>& factors, Microbatch microbat
                        factors[static_cast<std::size_t>(microbatch)])};
 }
 
+std::vector<double> slice(const std::vector<double>& factors, const Phase& phase) {
+  if (factors.empty()) return {};
+  const auto first = factors.begin() + phase.first;
+  return {first, first + phase.count};
+}
+
 }  // namespace
+
+std::size_t Problem::phase_of(Microbatch microbatch) const {
+  if (phases.empty()) return 0;
+  const auto after = std::ranges::upper_bound(phases, microbatch, {}, &Phase::first);
+  return static_cast<std::size_t>(after - phases.begin()) - 1;
+}
+
+Problem Problem::only(const Phase& phase) const {
+  Problem part = *this;
+  part.phases.clear();
+  part.microbatches = phase.count;
+  part.forward_only = !phase.trains();
+  const MicrobatchFactors& all = costs.factors();
+  part.costs = Costs(costs.stages(),
+                     {slice(all.forward, phase), slice(all.backward_input, phase),
+                      slice(all.backward_weight, phase), slice(all.activation, phase)},
+                     costs.pairs());
+  return part;
+}
 
 bool Problem::needs_backward_input(Stage stage) const {
   if (forward_only) return false;
@@ -55,7 +81,7 @@ Bytes Problem::freed(const Op& op) const {
   };
   switch (op.kind) {
     case OpKind::forward:
-      return needs_backward_input(op.stage) ? Bytes{} : all();
+      return needs_backward_input(op.stage, op.microbatch) ? Bytes{} : all();
     case OpKind::backward:
       return all();
     case OpKind::backward_input:

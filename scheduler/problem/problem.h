@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "scheduler/ir/units.h"
 #include "scheduler/problem/costs.h"
 #include "scheduler/problem/links.h"
+#include "scheduler/problem/phase.h"
 
 namespace counterflow {
 
@@ -40,8 +42,9 @@ struct Problem {
   StageGraph graph;
   int microbatches = 0;
   SplitBackward split_backward = SplitBackward::automatic;
-  bool forward_only = false;
-  int group_size = 0;  // interleaved families; 0: the family's default
+  bool forward_only = false;  // with phases: none of them trains
+  std::vector<Phase> phases;  // in order, all microbatches; empty: one pass
+  int group_size = 0;         // interleaved families; 0: the family's default
   Costs costs;
   std::vector<StageMemory> memory;   // [stage]
   std::vector<std::uint8_t> frozen;  // [stage] 1: no weight gradient
@@ -53,10 +56,22 @@ struct Problem {
   [[nodiscard]] int ranks() const { return placement.ranks(); }
   [[nodiscard]] int stages() const { return placement.stages(); }
 
+  // Index of the phase of a microbatch, 0 where there are none. O(log phases).
+  [[nodiscard]] std::size_t phase_of(Microbatch microbatch) const;
+  // Does the microbatch have a backward?
+  [[nodiscard]] bool trains(Microbatch microbatch) const {
+    return !forward_only && (phases.empty() || phases[phase_of(microbatch)].trains());
+  }
+  // The problem of one phase alone, its microbatches numbered from 0. O(size of the problem).
+  [[nodiscard]] Problem only(const Phase& phase) const;
+
   // The copy of the stages a microbatch flows through: with a bidirectional placement microbatches
-  // 0..ceil(m/2)-1 take replica 0 and the rest replica 1.
+  // 0..ceil(m/2)-1 (of each phase) take replica 0 and the rest replica 1.
   [[nodiscard]] int replica_of(Microbatch microbatch) const {
-    return placement.replicas() == 2 && microbatch >= (microbatches + 1) / 2 ? 1 : 0;
+    if (placement.replicas() < 2) return 0;
+    const Phase whole =
+        phases.empty() ? Phase{PhaseKind::train, 0, microbatches} : phases[phase_of(microbatch)];
+    return microbatch - whole.first >= (whole.count + 1) / 2 ? 1 : 0;
   }
   // Does the stage compute weight gradients (not frozen, not forward-only)?
   [[nodiscard]] bool needs_backward_weight(Stage stage) const {
@@ -65,6 +80,13 @@ struct Problem {
   // Does a gradient flow back through the stage: is it, or anything it is fed by, trainable? O(1)
   // for a stage that is not frozen, O(S) for one that is.
   [[nodiscard]] bool needs_backward_input(Stage stage) const;
+  // The same for one microbatch, which may be of a phase that does not train.
+  [[nodiscard]] bool needs_backward_weight(Stage stage, Microbatch microbatch) const {
+    return needs_backward_weight(stage) && trains(microbatch);
+  }
+  [[nodiscard]] bool needs_backward_input(Stage stage, Microbatch microbatch) const {
+    return needs_backward_input(stage) && trains(microbatch);
+  }
 
   // Is the stage, or anything that feeds it directly or not, trainable? O(S).
   [[nodiscard]] bool any_feeder_trains(Stage stage) const;

@@ -68,12 +68,21 @@ void check_given(const Config& config, bool given, std::string_view key) {
                                key, config.schedule.value));
 }
 
+// Of all microbatches, those that have a backward.
+double trained_share(const Config& config) {
+  if (!config.phases) return 1;
+  double trained = 0;
+  for (const Phase& phase : config.phases->value) trained += phase.trains() ? phase.count : 0;
+  return trained / config.microbatches.value;
+}
+
 // What each layer adds to its rank's load for an average microbatch, in ns; scaled down where they
 // would sum to 2^62 or more.
 std::vector<std::int64_t> layer_loads(const Config& config, bool forward_only) {
   const double forward = mean(config.factors.forward);
-  const double input = forward_only ? 0 : mean(config.factors.backward_input);
-  const double weight = forward_only ? 0 : mean(config.factors.backward_weight);
+  const double trained = forward_only ? 0 : trained_share(config);
+  const double input = trained * mean(config.factors.backward_input);
+  const double weight = trained * mean(config.factors.backward_weight);
   std::vector<double> loads;
   const auto& layers = config.layers->list;
   for (const StageSum& layer : stage_sums(layers, Cut(layers.size(), 1))) {

@@ -276,6 +276,11 @@ class Search {
 
 SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
                     const SearchBudget& budget, const SearchObjective& objective) {
+  if (!problem.phases.empty()) {
+    throw InputError(
+        "a search orders one pass over the stages, and pipeline.phases has others; name a schedule "
+        "family, or leave a single phase to train");
+  }
   return Search(problem, budget, objective).run(seeds);
 }
 

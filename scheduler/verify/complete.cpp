@@ -51,6 +51,11 @@ std::string unwanted(const Problem& problem, const Op& op) {
       return "only F, B, I and W can be scheduled";
   }
   if (problem.forward_only) return "a forward-only schedule has no backward";
+  if (!problem.trains(op.microbatch)) {
+    return fmt::format("microbatch {} is of phase {} ({}), which has no backward", op.microbatch,
+                       problem.phase_of(op.microbatch),
+                       name(problem.phases[problem.phase_of(op.microbatch)].kind));
+  }
   if (!problem.needs_backward_input(op.stage)) {
     return fmt::format("no gradient reaches stage {}: it and all before it are frozen", op.stage);
   }
@@ -105,7 +110,7 @@ void check(const Problem& problem, Stage stage, Microbatch microbatch, const Cou
     if (seen.of_kind[kind_index(kind)] == 0) report(kind, "is missing");
   };
   require(OpKind::forward);
-  if (!problem.needs_backward_input(stage)) return;
+  if (!problem.needs_backward_input(stage, microbatch)) return;
   const bool full = seen.of_kind[kind_index(OpKind::backward)] != 0;
   if (full && seen.has_split()) {
     report(OpKind::backward, "is there beside I or W, which are its parts");

@@ -34,6 +34,10 @@ class MessageCensus {
                          name(transfer.payload.kind));
     }
     const Channels::Channel& channel = channels_[*id];
+    if (!is_asked_for(channel, transfer.payload.microbatch)) {
+      return fmt::format("microbatch {} has no backward, so no gradient to exchange",
+                         transfer.payload.microbatch);
+    }
     if (!channel.crosses_ranks()) {
       return fmt::format("stages {} and {} share rank {}; nothing is sent between them",
                          channel.from, channel.to, rank);
@@ -58,7 +62,7 @@ class MessageCensus {
       const Channels::Channel& channel = channels_[id];
       if (!channel.crosses_ranks()) continue;
       for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
-        if (problem_.replica_of(mb) != channel.replica) continue;
+        if (problem_.replica_of(mb) != channel.replica || !is_asked_for(channel, mb)) continue;
         const bool sent = sends_[cell(id, mb)] > 0;
         const bool received = receives_[cell(id, mb)] > 0;
         if (!sent) report(channel, mb, true, received, out);
@@ -71,6 +75,11 @@ class MessageCensus {
   [[nodiscard]] std::size_t cell(Channels::Id id, Microbatch microbatch) const {
     return id * static_cast<std::size_t>(problem_.microbatches) +
            static_cast<std::size_t>(microbatch);
+  }
+
+  // Only what is trained sends gradients back.
+  [[nodiscard]] bool is_asked_for(const Channels::Channel& channel, Microbatch microbatch) const {
+    return channel.kind == PayloadKind::activation || problem_.trains(microbatch);
   }
 
   static void report(const Channels::Channel& channel, Microbatch microbatch, bool send,

@@ -74,8 +74,8 @@ class HeldActivations {
   explicit HeldActivations(const Problem& problem) : problem_(problem) {}
   std::int64_t before(const Op& op) const { return op.kind == OpKind::forward ? 1 : 0; }
   std::int64_t after(const Op& op) const {
-    const bool weight = problem_.needs_backward_weight(op.stage);
-    const bool input = problem_.needs_backward_input(op.stage);
+    const bool weight = problem_.needs_backward_weight(op.stage, op.microbatch);
+    const bool input = problem_.needs_backward_input(op.stage, op.microbatch);
     switch (op.kind) {
       case OpKind::forward:
         return input ? 0 : 1;

@@ -27,6 +27,9 @@ void complete(const Problem& problem, const Schedule& schedule, Diagnostics& out
 // what it feeds there.
 void order(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 
+// On its rank, every op of a phase stands before every op of a later one.
+void phase(const Problem& problem, const Schedule& schedule, Diagnostics& out);
+
 // No cycle across ranks.
 void acyclic(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 

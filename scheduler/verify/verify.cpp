@@ -49,6 +49,7 @@ ComputeOrder compute_of(const Program& program) {
 void verify_compute(const Problem& problem, const Schedule& schedule, Diagnostics& found) {
   rules::complete(problem, schedule, found);
   rules::order(problem, schedule, found);
+  rules::phase(problem, schedule, found);
   rules::memory(problem, schedule, found);
 }
 

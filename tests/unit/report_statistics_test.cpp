@@ -124,15 +124,24 @@ TEST(PeakActivations, AFrozenStageReleasesAtI) {
   HandMade run(1, 2, 2);  // stage 1 is trainable, stage 0 has no W
   run.run(0, f(0, 0), 0, 10).run(0, i(0, 0), 10, 20).run(0, f(0, 1), 20, 30);
   run.run(0, f(1, 0), 30, 40).run(0, i(1, 0), 40, 50).run(0, f(1, 1), 50, 60);
-  // Stage 0 holds microbatch 1; stage 1 holds both.
+  run.run(0, i(1, 1), 60, 70).run(0, i(0, 1), 70, 80);
+  // Before the last two, stage 0 holds microbatch 1; stage 1 holds both.
   EXPECT_EQ(run.report().per_rank[0].peak_activations, 2);
-  run.run(0, w(1, 0), 60, 70);
+  run.run(0, w(1, 0), 80, 90);
   EXPECT_EQ(run.report().per_rank[0].peak_activations, 3);
 }
 
 TEST(PeakActivations, WithoutBackwardAnActivationGoesWithItsForward) {
   HandMade run(1, 1, 3);
   run.run(0, f(0, 0), 0, 10).run(0, f(0, 1), 10, 20).run(0, f(0, 2), 20, 30);
+  EXPECT_EQ(run.report().per_rank[0].peak_activations, 1);
+  EXPECT_EQ(run.report().per_rank[0].peak_in_flight, 1);
+}
+
+TEST(PeakActivations, AMicrobatchWithoutBackwardGoesWithItsForward) {
+  HandMade run(1, 1, 4);
+  run.run(0, f(0, 0), 0, 10).run(0, f(0, 1), 10, 20).run(0, f(0, 2), 20, 30);
+  run.run(0, b(0, 2), 30, 40).run(0, f(0, 3), 40, 50);
   EXPECT_EQ(run.report().per_rank[0].peak_activations, 1);
   EXPECT_EQ(run.report().per_rank[0].peak_in_flight, 1);
 }
