@@ -144,7 +144,8 @@ class RankBuffers {
       Instruction& instruction = rank_.instructions[index_];
       reused_.clear();
       if (instruction.kind == InstructionKind::run) {
-        run(instruction, position++);
+        // Others, such as UNSHARD, are not timed.
+        if (uses_buffers(instruction.op)) run(instruction, position++);
       } else if (instruction.kind == InstructionKind::transfer) {
         transfer(instruction);
       }

@@ -5,7 +5,8 @@
 
 namespace counterflow {
 
-// The compute of a program as the schedule it is: each rank's runs in issue order. O(size).
+// The compute of a program as the schedule it is: each rank's F, B, I and W in issue order.
+// O(size).
 [[nodiscard]] Schedule compute_of(const Program& program);
 
 }  // namespace counterflow
