@@ -12,7 +12,8 @@
 namespace counterflow::testing {
 
 // Tries all orders: branches over the op that begins next, in order of time, with its own count of
-// time. Fuses pairs wherever a pair cost is given. Keeps to the memory limits, by its own count.
+// time, phase by phase on each rank. Fuses pairs wherever a pair cost is given. Keeps to the memory
+// limits, by its own count.
 class BruteForce {
  public:
   explicit BruteForce(const Problem& problem)
@@ -20,15 +21,16 @@ class BruteForce {
         clocks_(static_cast<std::size_t>(problem.ranks()), 0),
         work_left_(clocks_.size(), 0),
         bytes_(clocks_.size(), 0),
-        activations_(clocks_.size(), 0) {
+        activations_(clocks_.size(), 0),
+        left_of_phase_(clocks_.size(), std::vector<int>(problem.phases.size() + 1, 0)) {
     const auto cells =
         static_cast<std::size_t>(problem.stages()) * static_cast<std::size_t>(problem.microbatches);
     for (auto* table : {&forward_, &gradient_, &weight_}) table->assign(cells, kNotYet);
     for (Stage stage = 0; stage < problem.stages(); ++stage) {
       for (Microbatch mb = 0; mb < problem.microbatches; ++mb) {
         add_work(OpKind::forward, stage, mb);
-        if (problem.needs_backward_input(stage)) add_work(OpKind::backward_input, stage, mb);
-        if (problem.needs_backward_weight(stage)) add_work(OpKind::backward_weight, stage, mb);
+        if (problem.needs_backward_input(stage, mb)) add_work(OpKind::backward_input, stage, mb);
+        if (problem.needs_backward_weight(stage, mb)) add_work(OpKind::backward_weight, stage, mb);
       }
     }
   }
@@ -55,9 +57,20 @@ class BruteForce {
     return problem_.placement.rank_of(stage, problem_.replica_of(mb));
   }
   std::int64_t& clock(Rank rank) { return clocks_[static_cast<std::size_t>(rank)]; }
+  int& left_of_phase(Stage stage, Microbatch mb) {
+    return left_of_phase_[static_cast<std::size_t>(rank_of(stage, mb))][problem_.phase_of(mb)];
+  }
+  // Is anything of an earlier phase left on the rank?
+  bool is_too_early(Stage stage, Microbatch mb) const {
+    const auto& left = left_of_phase_[static_cast<std::size_t>(rank_of(stage, mb))];
+    return std::any_of(left.begin(),
+                       left.begin() + static_cast<std::ptrdiff_t>(problem_.phase_of(mb)),
+                       [](int count) { return count > 0; });
+  }
   std::int64_t work_of(const Op& op) const { return problem_.costs.duration(op).count(); }
   void add_work(OpKind kind, Stage stage, Microbatch mb) {
     ++left_;
+    ++left_of_phase(stage, mb);
     work_left_[static_cast<std::size_t>(rank_of(stage, mb))] +=
         work_of({kind, 0, static_cast<std::uint16_t>(stage), mb});
   }
@@ -94,10 +107,11 @@ class BruteForce {
     };
     for (Stage stage = 0; stage < problem_.stages(); ++stage) {
       for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
-        const bool weight = problem_.needs_backward_weight(stage);
+        if (is_too_early(stage, mb)) continue;
+        const bool weight = problem_.needs_backward_weight(stage, mb);
         if (end_in(forward_, stage, mb) == kNotYet) {
           offer(OpKind::forward, stage, mb);
-        } else if (!problem_.needs_backward_input(stage)) {
+        } else if (!problem_.needs_backward_input(stage, mb)) {
           continue;
         } else if (end_in(gradient_, stage, mb) == kNotYet) {
           if (weight && problem_.split_backward != SplitBackward::split) {
@@ -150,9 +164,9 @@ class BruteForce {
   [[nodiscard]] bool ends_activation(const Op& op) const {
     switch (op.kind) {
       case OpKind::forward:
-        return !problem_.needs_backward_input(op.stage);
+        return !problem_.needs_backward_input(op.stage, op.microbatch);
       case OpKind::backward_input:
-        return !problem_.needs_backward_weight(op.stage);
+        return !problem_.needs_backward_weight(op.stage, op.microbatch);
       default:
         return true;
     }
@@ -176,7 +190,9 @@ class BruteForce {
     int parts = mark(op, end);
     if (fused) parts += mark(*fused, end);
     left_ -= parts;
+    left_of_phase(op.stage, op.microbatch) -= parts;
     const bool found = branch(begin);
+    left_of_phase(op.stage, op.microbatch) += parts;
     left_ += parts;
     mark(op, kNotYet);
     if (fused) mark(*fused, kNotYet);
@@ -214,6 +230,7 @@ class BruteForce {
   std::vector<std::int64_t> work_left_;  // [rank] nothing fused
   std::vector<std::int64_t> bytes_;      // [rank] held, likewise below
   std::vector<std::int64_t> activations_;
+  std::vector<std::vector<int>> left_of_phase_;            // [rank][phase] parts not done
   std::vector<std::int64_t> forward_, gradient_, weight_;  // [stage][microbatch] end
   int left_ = 0;                                           // parts not done: F, I, W
   std::int64_t limit_ = 0;

@@ -11,6 +11,7 @@
 
 #include "scheduler/bounds/closed.h"
 #include "tests/support/brute_force.h"
+#include "tests/support/phases.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 #include "tests/support/tiny_problems.h"
@@ -68,6 +69,24 @@ TEST(LowerBound, HoldsWithinMemoryLimitsWithFactorsAndPairs) {
     expect_bound_holds(
         problems.next({.pairs = round % 2 == 0, .factors = round % 3 != 0, .memory = true}));
   }
+}
+
+TEST(LowerBound, HoldsForPhases) {
+  TinyProblems problems(12);
+  std::mt19937_64 random(12);
+  int tight = 0;
+  for (int round = 0; round < 400; ++round) {
+    Problem problem = problems.next({.pairs = round % 4 == 0,
+                                     .factors = round % 3 == 0,
+                                     .frozen = round % 5 == 0,
+                                     .skip_links = round % 7 == 0,
+                                     .memory = round % 2 == 0});
+    testing::draw_phases(problem, random);
+    expect_bound_holds(problem);
+    const Time bound = lower_bound(problem, BoundEffort::full);
+    tight += BruteForce(problem).beats(bound + Time{1}) ? 1 : 0;
+  }
+  EXPECT_GT(tight, 200);
 }
 
 // More memory allows every order that less did.
