@@ -7,6 +7,7 @@
 
 #include "driver/auto_schedule.h"
 #include "driver/searched_plan.h"
+#include "scheduler/search/least_memory.h"
 #include "scheduler/search/model.h"
 #include "scheduler/search/search.h"
 

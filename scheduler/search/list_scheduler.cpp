@@ -100,35 +100,34 @@ void ListScheduler::collect(std::uint32_t rank) {
   }
 }
 
-const ListScheduler::Candidate* ListScheduler::choose(std::uint32_t rank, std::int64_t now) {
-  const Candidate* best = nullptr;
-  std::int64_t soonest = kNever;
+// The candidate with the smallest key of those for which `fits` holds.
+template <typename Fits>
+const ListScheduler::Candidate* ListScheduler::first_by_key(Fits fits) const {
+  const Candidate* first = nullptr;
   for (const Candidate& each : candidates_) {
-    if (each.arrival > now) {
-      soonest = std::min(soonest, each.arrival);
-    } else if (best == nullptr || each.key < best->key) {
-      best = &each;
-    }
+    if (fits(each) && (first == nullptr || each.key < first->key)) first = &each;
   }
+  return first;
+}
+
+const ListScheduler::Candidate* ListScheduler::choose(std::uint32_t rank, std::int64_t now) {
+  const Candidate* best = first_by_key([now](const Candidate& c) { return c.arrival <= now; });
   if (best == nullptr) {
+    std::int64_t soonest = kNever;
+    for (const Candidate& each : candidates_) soonest = std::min(soonest, each.arrival);
     if (soonest != kNever) wake(rank, soonest);
     return nullptr;
   }
-  if (rule_->patience == 0 || soonest == kNever) return best;
+  if (rule_->patience == 0) return best;
   // Something better on its way, which the best one would delay?
   const std::int64_t until =
       std::min(now + best->duration - 1, now + best->duration * rule_->patience / 8);
-  const Candidate* better = nullptr;
-  for (const Candidate& each : candidates_) {
-    if (each.arrival <= now || each.arrival > until || each.key >= best->key) continue;
-    if (better == nullptr || each.key < better->key) better = &each;
-  }
+  const Candidate* better = first_by_key([&](const Candidate& c) {
+    return c.arrival > now && c.arrival <= until && c.key < best->key;
+  });
   if (better == nullptr) return best;
-  const Candidate* fill = nullptr;
-  for (const Candidate& each : candidates_) {
-    if (each.arrival > now || now + each.duration > better->arrival) continue;
-    if (fill == nullptr || each.key < fill->key) fill = &each;
-  }
+  const Candidate* fill = first_by_key(
+      [&](const Candidate& c) { return c.arrival <= now && now + c.duration <= better->arrival; });
   if (fill == nullptr) wake(rank, better->arrival);
   return fill;
 }

@@ -21,7 +21,6 @@ struct ListRule {
   int patience = 0;
   // At most so many ops of a lane begun whose memory is not all freed; empty: no cap.
   std::vector<std::uint32_t> caps;  // [lane]
-  bool second_first = false;        // see Admission
   // Wait for the other half of a fused pair up to this share (in 1/8) of what the pair saves.
   int pair_patience = 8;
 };
@@ -69,6 +68,8 @@ class ListScheduler {
   void wake(std::uint32_t rank, std::int64_t at);
   void collect(std::uint32_t rank);
   void decide(std::uint32_t rank, std::int64_t now);
+  template <typename Fits>
+  [[nodiscard]] const Candidate* first_by_key(Fits fits) const;
   // The candidate to begin now, or none after noting when to ask again.
   const Candidate* choose(std::uint32_t rank, std::int64_t now);
   bool fuse(std::uint32_t rank, std::int64_t now);

@@ -18,6 +18,7 @@
 #include "scheduler/search/elite.h"
 #include "scheduler/search/exact.h"
 #include "scheduler/search/key_search.h"
+#include "scheduler/search/least_memory.h"
 #include "scheduler/search/replay.h"
 #include "scheduler/search/sequences.h"
 #include "scheduler/verify/verify.h"

@@ -1,0 +1,72 @@
+#include "scheduler/search/least_memory.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace counterflow {
+namespace {
+
+using LaneId = SearchModel::LaneId;
+
+// Does a stage feed another, directly or not?
+bool feeds(const StageGraph& graph, Stage from, Stage to) {
+  std::vector<std::uint8_t> reached(static_cast<std::size_t>(graph.stages()), 0);
+  reached[static_cast<std::size_t>(to)] = 1;
+  for (Stage s = to; s > from; --s) {
+    if (reached[static_cast<std::size_t>(s)] == 0) continue;
+    for (const Stage before : graph.predecessors(s)) reached[static_cast<std::size_t>(before)] = 1;
+  }
+  return reached[static_cast<std::size_t>(from)] != 0;
+}
+
+// What one microbatch alone holds on the rank when this F begins: the stages that feed it there
+// cannot have been freed, for their gradients need its own.
+SearchModel::Amount held_at(const SearchModel& model, LaneId to, std::uint32_t number) {
+  const SearchModel::Lane& lane = model.lanes[to];
+  SearchModel::Amount held{};
+  for (LaneId from = model.rank_begin[static_cast<std::size_t>(lane.rank)]; from <= to; ++from) {
+    const SearchModel::Lane& other = model.lanes[from];
+    if (from != to) {
+      if (!other.allocates || other.direction != lane.direction) continue;
+      if (!model.chain && !feeds(model.problem->graph, other.stage, lane.stage)) continue;
+    }
+    for (int r = 0; r < SearchModel::kResources; ++r) {
+      held[static_cast<std::size_t>(r)] += model.allocated(from, model.id(from, number), r);
+    }
+  }
+  return held;
+}
+
+}  // namespace
+
+std::vector<SearchModel::Amount> least_memory(const SearchModel& model) {
+  std::vector<SearchModel::Amount> least(model.ranks());
+  for (LaneId id = 0; id < model.lanes.size(); ++id) {
+    const SearchModel::Lane& lane = model.lanes[id];
+    if (lane.kind != OpKind::forward) continue;
+    const std::uint32_t count = model.allocations.empty() ? std::min(lane.count, 1U) : lane.count;
+    for (std::uint32_t number = 0; number < count; ++number) {
+      const SearchModel::Amount held = held_at(model, id, number);
+      SearchModel::Amount& most = least[static_cast<std::size_t>(lane.rank)];
+      for (std::size_t r = 0; r < SearchModel::kResources; ++r)
+        most[r] = std::max(most[r], held[r]);
+    }
+  }
+  return least;
+}
+
+std::optional<MemoryShortage> memory_shortage(const SearchModel& model) {
+  if (!model.has_limits) return std::nullopt;
+  const std::vector<SearchModel::Amount> least = least_memory(model);
+  for (std::size_t rank = 0; rank < model.ranks(); ++rank) {
+    for (int resource = 0; resource < SearchModel::kResources; ++resource) {
+      const auto r = static_cast<std::size_t>(resource);
+      if (least[rank][r] <= model.limits[rank][r]) continue;
+      return MemoryShortage{static_cast<Rank>(rank), resource, least[rank][r],
+                            model.limits[rank][r]};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace counterflow
