@@ -79,10 +79,9 @@ bool Topology::meets_below_spine(Rank from, Rank to) const {
 
 template <typename Each>
 void Topology::for_named(Rank from, Rank to, Each each) const {
-  for (const Crossing& crossing :
-       std::ranges::equal_range(named_, key(from, to), {}, &Crossing::pair)) {
-    each(crossing);
-  }
+  const std::uint64_t pair = key(from, to);
+  auto crossing = std::ranges::lower_bound(named_, pair, {}, &Crossing::pair);
+  for (; crossing != named_.end() && crossing->pair == pair; ++crossing) each(*crossing);
 }
 
 std::vector<SharedLinkId> Topology::route(Rank from, Rank to) const {
