@@ -62,6 +62,7 @@ int repair_file(Plan plan, const VerifyOptions& options) {
         "program.csv",
         plan.schedule.name));
   }
+  const std::string before = to_csv(*plan.file);
   plan.file = repair(plan.problem, *plan.file);
   const Verdict verdict = check(plan, options.asked_semantics(), pass_observer(options));
   if (!verdict.ok()) return report_faults(plan, verdict);
@@ -75,8 +76,10 @@ int repair_file(Plan plan, const VerifyOptions& options) {
   print(csv);
   if (!options.quiet) {
     message(Severity::note,
-            "repaired: the same computes in the same order, and no deadlock under "
-            "any semantics");
+            csv != before
+                ? "repaired: the same computes in the same order, and no deadlock under any "
+                  "semantics"
+                : "nothing to repair: no fault, and no deadlock under any semantics");
   }
   return kDone;
 }

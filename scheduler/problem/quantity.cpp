@@ -57,12 +57,14 @@ struct Quantity {
   std::string_view example;
   std::string_view rule;  // what it must be, after "is negative; "
   std::span<const Unit> units;
+  std::string_view usual_unit;
 };
 
-constexpr Quantity kDuration = {"a duration", "18.522ms", "a duration is zero or more", kTimeUnits};
-constexpr Quantity kSize = {"a size", "100MiB", "a size is zero or more", kSizeUnits};
-constexpr Quantity kRate = {"a rate", "50GB/s", "a rate is above zero", kRateUnits};
-constexpr Quantity kFactor = {"a number", "1.7", "a factor is zero or more", {}};
+constexpr Quantity kDuration = {"a duration", "18.522ms", "a duration is zero or more", kTimeUnits,
+                                "ms"};
+constexpr Quantity kSize = {"a size", "100MiB", "a size is zero or more", kSizeUnits, "MiB"};
+constexpr Quantity kRate = {"a rate", "50GB/s", "a rate is above zero", kRateUnits, "GB/s"};
+constexpr Quantity kFactor = {"a number", "1.7", "a factor is zero or more", {}, ""};
 
 constexpr double kMostRate = 1e30;
 constexpr double kMostFactor = 1e9;
@@ -192,15 +194,19 @@ std::int64_t scale_of(std::string_view text, std::string_view unit, const Quanti
                            shown(unit), nearest(unit, names), kind.name, fmt::join(names, ", ")));
 }
 
+[[noreturn]] void refuse_without_unit(std::string_view text, const Quantity& kind) {
+  refuse(text, fmt::format("has no unit; write one of {} after it, for example {}{}{}",
+                           fmt::join(names_of(kind.units), ", "), shown(text), kind.usual_unit,
+                           &kind == &kDuration ? ", or say units: {time: ms} once" : ""));
+}
+
 // The number in the base unit of its kind; "0" needs no unit.
 std::int64_t parse_whole(std::string_view text, const Quantity& kind, std::string_view bare_unit) {
   const Measure measure = parse_measure(text, kind);
   const std::string_view unit = measure.unit.empty() ? bare_unit : measure.unit;
   if (unit.empty()) {
     if (measure.number.digits == 0) return 0;
-    refuse(text, fmt::format("has no unit; write one of {} after it, for example {}{}",
-                             fmt::join(names_of(kind.units), ", "), kind.example,
-                             &kind == &kDuration ? ", or say units: {time: ms} once" : ""));
+    refuse_without_unit(text, kind);
   }
   const auto value = times(measure.number, scale_of(text, unit, kind));
   if (!value) {
@@ -231,10 +237,7 @@ Bytes parse_size(std::string_view text) {
 
 double parse_rate(std::string_view text) {
   const Measure measure = parse_measure(text, kRate);
-  if (measure.unit.empty()) {
-    refuse(text, fmt::format("has no unit; write one of {} after it, for example {}",
-                             fmt::join(names_of(kRateUnits), ", "), kRate.example));
-  }
+  if (measure.unit.empty()) refuse_without_unit(text, kRate);
   const auto scale = static_cast<double>(scale_of(text, measure.unit, kRate));
   const double rate = to_double(measure.number).value_or(kMostRate) * scale;
   if (rate <= 0) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,15 +21,16 @@ namespace {
                                     to_string(fault.op), fault.message, fault.rule));
 }
 
-// Only where transfers stand can be mended, so every other fault is final.
+// A receive after its use, ends that meet the wrong way round, and groups that are too large are
+// faults of where a transfer stands, which can be mended. Every other is final.
+constexpr std::string_view kMisplaced[] = {"order", "payload", "crossing", "group"};
+
 void require_all_transfers(const Problem& problem, const ScheduleFile& file) {
   const Diagnostics order = verify(problem, file);
   if (!order.empty()) refuse(order.front());
   const Diagnostics found = verify_communication(problem, import(problem, file), {}).diagnostics;
   const auto final = std::ranges::find_if(found, [](const Diagnostic& fault) {
-    // A receive after its use, or ends that meet the wrong way round, are in the wrong place; that
-    // is what repair is for.
-    return fault.rule != "order" && fault.rule != "payload";
+    return std::ranges::find(kMisplaced, fault.rule) == std::end(kMisplaced);
   });
   if (final != found.end()) refuse(*final);
 }
@@ -83,6 +86,9 @@ std::vector<Action> with_stage_actions(const Problem& problem, const RankProgram
 
 ScheduleFile repair(const Problem& problem, const ScheduleFile& file) {
   require_all_transfers(problem, file);
+  if (verify_communication(problem, import(problem, file), kAllSemantics).diagnostics.empty()) {
+    return file;
+  }
   const Program program = compile(problem, file.compute());
   ScheduleFile repaired{.name = file.name, .rows = {}, .has_communication = true};
   for (std::size_t rank = 0; rank < file.rows.size(); ++rank) {

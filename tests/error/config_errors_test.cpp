@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"DurationHasNoUnit",
          {"stages.forward=3"},
          "stages.forward: 3 has no unit; write one of ns, us, ms, s after it, for example "
-         "18.522ms, or say units: {time: ms} once"},
+         "3ms, or say units: {time: ms} once"},
         {"DurationHasAnUnknownUnit",
          {"stages.forward=3msec"},
          "stages.forward: 3msec has the unknown unit msec; did you mean ms? The units of a "

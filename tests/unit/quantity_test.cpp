@@ -92,7 +92,7 @@ TEST(Duration, RefusesNegativeAndMissingUnit) {
             "-3ms is negative; a duration is zero or more, for example 18.522ms");
   EXPECT_EQ(
       refusal([] { return parse_duration("3"); }),
-      "3 has no unit; write one of ns, us, ms, s after it, for example 18.522ms, or say units: "
+      "3 has no unit; write one of ns, us, ms, s after it, for example 3ms, or say units: "
       "{time: ms} once");
 }
 

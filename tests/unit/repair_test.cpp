@@ -83,6 +83,26 @@ TEST(Repair, MendsReceivesAfterTheirUseAndEndsThatMeetCrosswise) {
   EXPECT_EQ(without_transfers(repaired), without_transfers(file));
 }
 
+TEST(Repair, TakesGroupsApartThatAreTooLarge) {
+  const Problem problem = loop_problem(2, 1, 2);
+  const ScheduleFile file = parse_schedule(
+      "0F0,0F1,[0SEND_F0;0SEND_F1],0RECV_B0,0B0,0RECV_B1,0B1\n"
+      "[1RECV_F0;1RECV_F1],1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n",
+      "order.csv");
+  ASSERT_EQ(verify(problem, import(problem, file)).diagnostics.front().rule, "group");
+  const ScheduleFile repaired = repair(problem, file);
+  expect_clean(problem, repaired);
+  EXPECT_EQ(without_transfers(repaired), without_transfers(file));
+}
+
+TEST(Repair, LeavesWhatIsWellAsItIs) {
+  const Problem problem = loop_problem(2, 1, 2);
+  const std::string rows =
+      "0F0,0SEND_F0,0F1,[0SEND_F1;0RECV_B0],0B0,0RECV_B1,0B1\n"
+      "1RECV_F0,1F0,1B0,[1SEND_B0;1RECV_F1],1F1,1B1,1SEND_B1\n";
+  EXPECT_EQ(to_csv(repair(problem, parse_schedule(rows, "order.csv"))), rows);
+}
+
 std::string refusal(const Problem& problem, const std::string& text) {
   try {
     (void)repair(problem, parse_schedule(text, "order.csv"));
