@@ -162,11 +162,7 @@ class ClosedBound {
   void find_ways(int replica) {
     const auto n = static_cast<std::size_t>(stages_);
     std::vector<std::int64_t> in(n), after_gradient(n), after_forward(n);
-    const auto hop = [&](Stage a, Stage b) {
-      return problem_.links
-          .latency(problem_.placement.rank_of(a, replica), problem_.placement.rank_of(b, replica))
-          .count();
-    };
+    const auto hop = [&](Stage a, Stage b) { return problem_.hop(a, b, replica).count(); };
     for (Stage stage = 0; stage < stages_; ++stage) {
       const auto s = static_cast<std::size_t>(stage);
       after_gradient[s] = shortest_[s].weight;

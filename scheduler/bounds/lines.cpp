@@ -67,12 +67,7 @@ std::uint32_t Lines::find(OpKind kind, const Chunk& chunk) const {
 
 void Lines::add_data_waits(const Problem& problem) {
   const auto hop = [&](Stage from, Stage to, std::uint8_t replica) {
-    const Rank source = problem.placement.rank_of(from, replica);
-    const Rank destination = problem.placement.rank_of(to, replica);
-    if (source == destination) return std::int64_t{0};
-    const Bytes size = problem.message[static_cast<std::size_t>(std::min(from, to))];
-    const Time wire = problem.links.has_bandwidth() ? problem.links.occupancy(size) : Time{0};
-    return (problem.links.latency(source, destination) + wire).count();
+    return problem.hop(from, to, replica).count();
   };
   for (std::uint32_t line = 0; line < size(); ++line) {
     const Chunk chunk = lines_[line].chunk;

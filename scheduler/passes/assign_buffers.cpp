@@ -95,7 +95,7 @@ class Timing {
   // When a send has surely ended.
   [[nodiscard]] Time sent(Channels::Id id, Microbatch microbatch) const {
     if (!known()) return Time{0};
-    if (links_.has_bandwidth()) return needed_[at(id, microbatch)];
+    if (!links_.only_latency()) return needed_[at(id, microbatch)];
     return made_[at(id, microbatch)] +
            links_.latency(channels_[id].source, channels_[id].destination);
   }

@@ -47,6 +47,11 @@ class Links {
   // How long a message takes through shared links that it has to itself, beside its latency; 0 ns
   // without a topology. Rounded and limited as above.
   [[nodiscard]] Time passage(Rank from, Rank to, Bytes size) const;
+  // From its sending to its arrival, with the whole way to itself; 0 inside a rank.
+  [[nodiscard]] Time alone(Rank from, Rank to, Bytes size) const {
+    if (from == to) return Time{0};
+    return latency(from, to) + occupancy(size) + passage(from, to, size);
+  }
   // No message of this size takes longer on its own, latency included.
   [[nodiscard]] Time longest_hop(Bytes size) const;
 

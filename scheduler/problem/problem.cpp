@@ -64,6 +64,11 @@ bool Problem::any_feeder_trains(Stage stage) const {
   return false;
 }
 
+Time Problem::hop(Stage from, Stage to, int replica) const {
+  return links.alone(placement.rank_of(from, replica), placement.rank_of(to, replica),
+                     message[static_cast<std::size_t>(std::min(from, to))]);
+}
+
 Time Problem::duration(const Slot& slot) const {
   return slot.is_pair() ? costs.duration(slot.first, slot.second) : costs.duration(slot.first);
 }

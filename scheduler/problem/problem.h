@@ -94,6 +94,10 @@ struct Problem {
   // Duration of one slot: of its op, or of the fused pair. O(1) (pairs: one hash look-up).
   [[nodiscard]] Time duration(const Slot& slot) const;
 
+  // How long a message between neighbouring stages of one copy takes with the way to itself; 0
+  // inside a rank.
+  [[nodiscard]] Time hop(Stage from, Stage to, int replica) const;
+
   // Bytes allocated when this op begins and freed when it ends.
   [[nodiscard]] Bytes allocated(const Op& op) const;
   [[nodiscard]] Bytes freed(const Op& op) const;

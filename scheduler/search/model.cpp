@@ -130,7 +130,7 @@ class Builder {
       const std::int64_t occupancy =
           c.crosses_ranks() ? problem_.links.occupancy(c.size).count() : 0;
       connect(table[chunk(c.replica, c.from)], table[chunk(c.replica, c.to)],
-              problem_.links.latency(c.source, c.destination).count() + occupancy, occupancy);
+              problem_.links.alone(c.source, c.destination, c.size).count(), occupancy);
     }
     for (std::size_t c = 0; c < forward_.size(); ++c) {
       // Where a gradient comes from a later stage, F is implied: that stage's own F needed it.
