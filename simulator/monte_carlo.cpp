@@ -128,7 +128,7 @@ Time quantile(std::vector<Time> values, double q) {
 
 namespace {
 
-double mean(const std::vector<Time>& values) {
+double mean_ns(const std::vector<Time>& values) {
   double sum = 0;
   for (const Time value : values) sum += static_cast<double>(value.count());
   return sum / static_cast<double>(values.size());
@@ -152,10 +152,10 @@ void find_sensitivities(TrialRunner& runner, const std::vector<Time>& makespans,
   const int draws = std::min(trials.count, std::max(1, trials.count / things));
   trials.sensitivity_trials = draws;
   trials.sensitivity_step = kStep;
-  const double base = mean({makespans.begin(), makespans.begin() + draws});
+  const double base = mean_ns({makespans.begin(), makespans.begin() + draws});
   const auto measured = [&](What what, Rank from, Rank to) {
     const auto slower = runner.makespans(0, draws, threads, {what, from, to, 1 + kStep});
-    return base > 0 ? (mean(slower) - base) / (kStep * base) : 0.0;
+    return base > 0 ? (mean_ns(slower) - base) / (kStep * base) : 0.0;
   };
   for (Rank rank = 0; rank < static_cast<Rank>(ranks); ++rank) {
     trials.ranks.push_back({rank, measured(What::rank, rank, rank)});
@@ -170,12 +170,12 @@ void find_sensitivities(TrialRunner& runner, const std::vector<Time>& makespans,
 Trials run_trials(const Program& program, const Links& links, const ExecutionModel& execution,
                   const Jitter& jitter, const TrialOptions& options, const Scenario& scenario) {
   TrialRunner runner(program, links, execution, jitter, options.seed, scenario);
-  const std::vector<Time> makespans = runner.makespans(0, options.trials, options.threads);
+  std::vector<Time> makespans = runner.makespans(0, options.trials, options.threads);
   check_complete(makespans);
   Trials trials;
   trials.count = options.trials;
   trials.seed = options.seed;
-  trials.mean_ns = mean(makespans);
+  trials.mean_ns = mean_ns(makespans);
   trials.least = quantile(makespans, 0);
   trials.p5 = quantile(makespans, 0.05);
   trials.median = quantile(makespans, 0.5);
@@ -184,24 +184,29 @@ Trials run_trials(const Program& program, const Links& links, const ExecutionMod
   if (options.sensitivity) {
     find_sensitivities(runner, makespans, program.ranks.size(), options.threads, trials);
   }
+  trials.makespans = std::move(makespans);
   return trials;
 }
 
-std::function<Time(const Schedule&)> makespan_under_jitter(const Problem& problem,
-                                                           const ExecutionModel& execution,
-                                                           const Jitter& jitter, std::uint64_t seed,
-                                                           int trials, double q) {
-  return [&problem, execution, jitter, seed, trials, q](const Schedule& schedule) {
+Time mean(const std::vector<Time>& values) {
+  return Time{std::llround(mean_ns(values))};
+}
+
+std::function<Time(const Schedule&)> makespan_under(const Problem& problem,
+                                                    const ExecutionModel& execution,
+                                                    const Jitter& jitter, const Scenario& scenario,
+                                                    const DisturbedMakespan& what) {
+  return [&problem, execution, jitter, scenario, what](const Schedule& schedule) {
     Program program;
     try {
       program = compile(problem, schedule);
     } catch (const InfeasibleError&) {
       return Time::max();
     }
-    TrialRunner runner(program, problem.links, execution, jitter, seed);
-    std::vector<Time> makespans = runner.makespans(0, trials, 1);
+    TrialRunner runner(program, problem.links, execution, jitter, what.seed, scenario);
+    std::vector<Time> makespans = runner.makespans(0, what.trials, 1);
     if (std::ranges::find(makespans, Time{-1}) != makespans.end()) return Time::max();
-    return quantile(std::move(makespans), q);
+    return what.quantile ? quantile(std::move(makespans), *what.quantile) : mean(makespans);
   };
 }
 

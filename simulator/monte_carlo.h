@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,14 +59,25 @@ struct TrialOptions {
                                 const ExecutionModel& execution, const Jitter& jitter,
                                 const TrialOptions& options, const Scenario& scenario = {});
 
-// The q-quantile (nearest rank) of the makespans of an order over the same `trials` draws each
-// time: what a search that wants a robust order minimises. The order is compiled, then run; an
-// order that does not complete gives Time::max(). The problem must outlive it; the object may be
-// copied, and called from several threads.
-[[nodiscard]] std::function<Time(const Schedule&)> makespan_under_jitter(
-    const Problem& problem, const ExecutionModel& execution, const Jitter& jitter,
-    std::uint64_t seed, int trials, double q);
+// What of the makespans under disturbances counts, and over which draws.
+struct DisturbedMakespan {
+  std::optional<double> quantile;  // nearest rank; none: the mean
+  int trials = 1;
+  std::uint64_t seed = 0;
+};
 
+// What a search for an order that stands jitter and a scenario minimises: the mean or a quantile of
+// its makespans, over the same draws for every order. The order is compiled, then run; one that
+// does not come to its end gives Time::max(). The problem must outlive it; the object may be
+// copied, and called from several threads.
+[[nodiscard]] std::function<Time(const Schedule&)> makespan_under(const Problem& problem,
+                                                                  const ExecutionModel& execution,
+                                                                  const Jitter& jitter,
+                                                                  const Scenario& scenario,
+                                                                  const DisturbedMakespan& what);
+
+// The mean, rounded. There must be one.
+[[nodiscard]] Time mean(const std::vector<Time>& values);
 // The smallest value that at least the share q of all do not exceed. There must be one.
 [[nodiscard]] Time quantile(std::vector<Time> values, double q);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/problem/config_sections.h"
+#include "scheduler/problem/yaml_tree.h"
 
 namespace counterflow {
 namespace {
@@ -136,6 +137,13 @@ void read_jitter(const Cursor& at, Config& config) {
   }
   if (const auto c = at.find("stragglers")) jitter.stragglers = read_stragglers(*c);
   config.jitter = std::move(jitter);
+}
+
+Jitter parse_jitter(std::string_view yaml, const std::string& file, int ranks) {
+  Config config;
+  config.ranks.value = ranks;
+  read_jitter(Cursor(yaml::parse(yaml, file), "jitter"), config);
+  return *config.jitter;
 }
 
 }  // namespace counterflow

@@ -5,6 +5,14 @@
 
 namespace counterflow {
 
+bool varies(const Jitter& jitter) {
+  const auto own = [](const auto& each) { return each.spread && each.spread->sigma > 0; };
+  return jitter.compute.sigma > 0 || jitter.transfer.sigma > 0 ||
+         jitter.stragglers.probability > 0 || std::ranges::any_of(jitter.ranks, own) ||
+         std::ranges::any_of(jitter.links, own) ||
+         std::ranges::any_of(jitter.kinds, [](const auto& kind) { return kind.second.sigma > 0; });
+}
+
 double largest_factor(const Spread& spread) {
   // 53 bits give no normal deviate beyond 8.3 and no exponential one beyond 37.5.
   constexpr double kMostNormal = 8.3;

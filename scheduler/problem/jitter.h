@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,12 @@ struct Jitter {
   std::vector<OfLink> links;
   Stragglers stragglers;
 };
+
+// The same keys as a config's `jitter`, for a machine of so many ranks. Throws InputError.
+[[nodiscard]] Jitter parse_jitter(std::string_view yaml, const std::string& file, int ranks);
+
+// Does anything differ from run to run?
+[[nodiscard]] bool varies(const Jitter& jitter);
 
 // No factor drawn from this spread is larger. Draws are made from 53 random bits.
 [[nodiscard]] double largest_factor(const Spread& spread);

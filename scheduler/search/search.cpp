@@ -31,7 +31,9 @@ constexpr std::size_t kReplayOps = 3'000;
 // Up to so many ops, moves of single ops are worth an evaluation of the whole.
 constexpr std::size_t kAnnealingOps = 20'000;
 constexpr std::size_t kEliteSize = 8;
-constexpr std::size_t kChoice = 32;  // where another objective chooses among them
+// Where another objective chooses among them, each to be tried many times over.
+constexpr std::size_t kChoice = 32;
+constexpr std::size_t kChoiceOps = 100'000;  // of all that are chosen among
 // Problems of more ops are not solved exactly within any usual budget.
 constexpr std::size_t kExactOps = 250;
 
@@ -52,6 +54,16 @@ std::int64_t span_bound(const SearchModel& model) {
   return bound;
 }
 
+std::size_t choice_size(std::size_t ops) {
+  return std::clamp<std::size_t>(kChoiceOps / std::max<std::size_t>(ops, 1), 4, kChoice);
+}
+
+// An objective takes half of the time.
+SearchBudget budget_of_orders(SearchBudget budget, const SearchObjective& objective) {
+  if (objective && budget.time) *budget.time /= 2;
+  return budget;
+}
+
 class Search {
  public:
   Search(const Problem& problem, const SearchBudget& budget, const SearchObjective& objective)
@@ -59,8 +71,9 @@ class Search {
         budget_(budget),
         objective_(objective),
         decoder_(problem, budget.goal == SearchGoal::span),
-        meter_(budget, decoder_.model().ops()),
-        elite_(objective ? kChoice : kEliteSize),
+        meter_(budget_of_orders(budget, objective), decoder_.model().ops()),
+        choice_meter_(budget, decoder_.model().ops()),
+        elite_(objective ? choice_size(decoder_.model().ops()) : kEliteSize),
         bound_(budget.goal == SearchGoal::span ? span_bound(decoder_.model())
                                                : lower_bound(problem).count()) {
     if (const auto shortage = memory_shortage(decoder_.model())) fail(*shortage);
@@ -68,7 +81,7 @@ class Search {
 
   SearchResult run(std::span<const Schedule> seeds) {
     for (const Schedule& seed : seeds) take_seed(seed);
-    if (!is_done()) list_schedules();
+    if (!is_listed()) list_schedules();
     const bool exactly =
         !is_for_span() && decoder_.model().ops() <= kExactOps && is_exactly_solvable(problem_);
     if (!is_done()) improve(exactly ? kImproveShare : 1);
@@ -97,6 +110,8 @@ class Search {
 
   [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
   [[nodiscard]] bool is_done() const { return elite_.best() <= bound_ || meter_.is_spent(); }
+  // An objective has the more to choose from, the more rules are tried.
+  [[nodiscard]] bool is_listed() const { return objective_ ? meter_.is_spent() : is_done(); }
 
   void keep(std::int64_t makespan, const SearchModel::Orders& orders, std::string_view by) {
     const bool better = makespan < elite_.best();
@@ -151,7 +166,7 @@ class Search {
     const double until = meter_.share() + kListShare;
     for (std::size_t i = 0; i < rules.size(); ++i) {
       // Something must be found before the budget counts.
-      if (!elite_.empty() && (is_done() || meter_.share() > until)) return;
+      if (!elite_.empty() && (is_listed() || meter_.share() > until)) return;
       const std::size_t which = i % (decoders.size() + 1);
       try_rule(which == 0 ? decoder_ : *decoders[which - 1], rules[i], by);
     }
@@ -210,8 +225,10 @@ class Search {
 
   // ---- the answer ---------------------------------------------------------------------------
 
-  // The best by the objective, of the elite, the seeds and what was found already.
+  // The best by the objective, of what was found already, the seeds and, as far as the time goes,
+  // the elite.
   void choose(std::span<const Schedule> seeds, SearchResult& found) const {
+    found.fastest = found.schedule;
     Time best = objective_(found.schedule);
     Evaluator evaluator(problem_);
     const auto consider = [&](Schedule schedule, std::string by) {
@@ -222,13 +239,15 @@ class Search {
       found.schedule = std::move(schedule);
       found.found_by = std::move(by);
     };
-    for (std::size_t i = 0; i < elite_.size(); ++i) {
-      consider(decoder_.model().schedule(elite_[i].orders), found.found_by);
-    }
     for (const Schedule& seed : seeds) {
       if (verify(problem_, seed).empty()) consider(seed, fmt::format("seed {}", seed.name));
     }
+    for (std::size_t i = 0; i < elite_.size(); ++i) {
+      if (budget_.time && choice_meter_.is_spent()) break;
+      consider(decoder_.model().schedule(elite_[i].orders), found_by_);
+    }
     found.schedule.name = "search";
+    found.objective = best;
   }
 
   SearchResult result() {
@@ -266,6 +285,7 @@ class Search {
   const SearchObjective& objective_;
   Decoder decoder_;
   BudgetMeter meter_;
+  BudgetMeter choice_meter_;  // runs on while the objective chooses
   Elite elite_;
   std::int64_t bound_;
   const Schedule* seed_ = nullptr;

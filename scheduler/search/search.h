@@ -21,6 +21,8 @@ struct SearchResult {
   Time lower_bound{0};  // of the makespan, proven; it is optimal where they meet
   std::int64_t iterations = 0;
   Time best_makespan{0};  // of any order found: what an objective of its own costs
+  Schedule fastest;       // that order; only with an objective
+  Time objective{0};      // of `schedule`; only with one
   // Which step found it: "seed NAME", "list scheduling", "replay", "annealing", "keys", "exact".
   std::string found_by;
 
@@ -33,7 +35,8 @@ struct SearchResult {
 // budget never makes it worse for the same seed of the random numbers, but for where the phases
 // end. Ends early where the makespan meets the bound.
 //
-// With an `objective`, of the best orders by makespan and the seeds the one that is best by it.
+// With an `objective`, of the best orders by makespan and the seeds the one that is best by it: so
+// never worse by it than a faultless seed, or than the fastest order found.
 //
 // Throws InfeasibleError, naming the rank and what it needs, where no order fits the memory.
 [[nodiscard]] SearchResult search(const Problem& problem, std::span<const Schedule> seeds,

@@ -190,7 +190,8 @@ TEST(Trials, OrdersOfTheSameWorkMeetTheSameConditions) {
   // Two orders, compute on one rank only: whatever is drawn, both take the same time.
   const Problem problem =
       uniform_problem(PlacementKind::loop, 1, 1, 6, Time{1000}, Time{1000}, Time{1000});
-  const auto value = makespan_under_jitter(problem, ExecutionModel::ideal(), noisy(0.3), 5, 9, 0.5);
+  const auto value = makespan_under(problem, ExecutionModel::ideal(), noisy(0.3), {},
+                                    {.quantile = 0.5, .trials = 9, .seed = 5});
   const Schedule one = generate(*find_family("gpipe"), problem);
   const Schedule other = generate(*find_family("1f1b"), problem);
   ASSERT_NE(one.ranks, other.ranks);
@@ -201,8 +202,7 @@ TEST(Trials, OfAnOrderThatDoesNotCompleteAreTheLongest) {
   const Case one = zb_h1(2, 2);
   Schedule order = generate(*find_family("zb-h1"), one.problem);
   std::reverse(order.ranks[0].begin(), order.ranks[0].end());
-  EXPECT_EQ(makespan_under_jitter(one.problem, ExecutionModel::ideal(), Jitter{}, 0, 1, 0.5)(order),
-            Time::max());
+  EXPECT_EQ(makespan_under(one.problem, ExecutionModel::ideal(), {}, {}, {})(order), Time::max());
 }
 
 // ---- Delays change times and nothing else
