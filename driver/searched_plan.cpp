@@ -12,9 +12,11 @@
 namespace counterflow {
 namespace {
 
-std::string outcome(const SearchResult& result, Time bound) {
+std::string outcome(const SearchedPlan& searched, Time bound) {
+  const SearchResult& result = searched.result;
   const std::string how =
       fmt::format("search: found by {}, {} schedules tried", result.found_by, result.iterations);
+  if (searched.robustness) return how + "; best at the goal of those found, with no bound on it";
   if (result.makespan <= bound) return how + "; proven optimal for this placement and these limits";
   return how;
 }
@@ -22,7 +24,7 @@ std::string outcome(const SearchResult& result, Time bound) {
 }  // namespace
 
 SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
-                           const SearchBudget& budget) {
+                           const SearchBudget& budget, const std::optional<RobustGoal>& robust) {
   SearchedPlan searched;
   Plan& plan = searched.plan;
   std::vector<Schedule> seeds;
@@ -41,13 +43,19 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     plan.file.reset();
   }
   for (Schedule& family : family_schedules(plan.problem)) seeds.push_back(std::move(family));
-  searched.result = search(plan.problem, seeds, budget);
+  if (robust) {
+    RobustSearch found = robust_search(plan, seeds, budget, *robust);
+    searched.result = std::move(found.result);
+    searched.robustness = std::move(found.robustness);
+  } else {
+    searched.result = search(plan.problem, seeds, budget);
+  }
   plan.schedule = searched.result.schedule;
   plan.proven_bound = searched.result.lower_bound;
   if (!searched.result.is_optimal()) {
     plan.proven_bound = std::max(plan.proven_bound, lower_bound(plan.problem, BoundEffort::full));
   }
-  plan.notes.push_back(outcome(searched.result, plan.proven_bound));
+  plan.notes.push_back(outcome(searched, plan.proven_bound));
   return searched;
 }
 

@@ -45,6 +45,11 @@ py::dtype payload() {
 }  // namespace
 
 template <>
+py::dtype dtype_of<Time>() {
+  return plain<std::int64_t>();
+}
+
+template <>
 py::dtype dtype_of<Op>() {
   return record(sizeof(Op), {{"kind", plain<std::uint8_t>(), offsetof(Op, kind)},
                              {"replica", plain<std::uint8_t>(), offsetof(Op, replica)},

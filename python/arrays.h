@@ -25,6 +25,8 @@ template <typename T>
 [[nodiscard]] py::dtype dtype_of();
 
 template <>
+py::dtype dtype_of<Time>();
+template <>
 py::dtype dtype_of<Op>();
 template <>
 py::dtype dtype_of<Slot>();

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "scheduler/ir/diagnostic.h"
 #include "scheduler/ir/program.h"
 #include "scheduler/ir/timeline.h"
+#include "scheduler/problem/problem.h"
 
 // The Python module: one function a folder declares what that folder offers. Everything bound is
 // immutable from Python, so that arrays may look into it and threads may share it.
@@ -48,6 +50,12 @@ struct SharedRun {
 // Throws InputError unless every number and name of the program means something.
 void check_program(const Program& program);
 
+// Throws InputError unless the program has the problem's ranks, stages and microbatches.
+void check_same_shape(const Program& program, const Problem& problem);
+
+// A number of threads from Python; 0: one a core. Throws InputError.
+[[nodiscard]] int checked_threads(std::int64_t threads);
+
 void bind_errors(py::module_& module);
 void bind_ops(py::module_& module);
 void bind_schedule(py::module_& module);
@@ -55,6 +63,8 @@ void bind_problem(py::module_& module);
 void bind_program(py::module_& module);
 void bind_families(py::module_& module);
 void bind_timeline(py::module_& module);
+void bind_trials(py::module_& module);
+void bind_search(py::module_& module);
 void bind_report(py::module_& module);
 void bind_driver(py::module_& module);
 

@@ -110,6 +110,7 @@ void bind_config(py::module_& module) {
       .def_property_readonly("microbatches", [](const Config& c) { return c.microbatches.value; })
       .def_property_readonly("schedule", [](const Config& c) { return c.schedule.value; })
       .def_readonly("execution", &Config::execution)
+      .def_readonly("jitter", &Config::jitter)
       .def("__repr__", [](const Config& c) {
         return fmt::format("<Config {}: {} ranks, {} microbatches, schedule {}>", c.file,
                            c.ranks.value, c.microbatches.value, c.schedule.value);

@@ -9,6 +9,7 @@
 #include "python/bind.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/problem.h"
+#include "scheduler/problem/scenario.h"
 #include "simulator/simulate.h"
 
 // simulator: a program in virtual time.
@@ -17,21 +18,10 @@ namespace {
 
 using SharedProgram = std::shared_ptr<Program>;
 
-void check_same_shape(const Program& program, const Problem& problem) {
-  if (static_cast<int>(program.ranks.size()) == problem.ranks() &&
-      program.stages == problem.stages() && program.microbatches == problem.microbatches) {
-    return;
-  }
-  throw InputError(fmt::format(
-      "the program has {} ranks, {} stages and {} microbatches, the problem {}, {} and {}",
-      program.ranks.size(), program.stages, program.microbatches, problem.ranks(), problem.stages(),
-      problem.microbatches));
-}
-
 ProgramTimeline simulated(const SharedProgram& program, const Problem& problem,
-                          const ExecutionModel& execution) {
+                          const ExecutionModel& execution, const Scenario& scenario) {
   check_same_shape(*program, problem);
-  Simulation simulation = simulate(*program, problem.links, execution);
+  Simulation simulation = simulate(*program, problem.links, execution, scenario);
   if (!simulation.diagnostics.empty()) {
     const std::string text =
         fmt::format("the program gets stuck under execution '{}'\n{}", execution.name,
@@ -46,6 +36,17 @@ const RankTimeline& rank_of(const ProgramTimeline& timeline, std::int64_t rank) 
 }
 
 }  // namespace
+
+void check_same_shape(const Program& program, const Problem& problem) {
+  if (static_cast<int>(program.ranks.size()) == problem.ranks() &&
+      program.stages == problem.stages() && program.microbatches == problem.microbatches) {
+    return;
+  }
+  throw InputError(fmt::format(
+      "the program has {} ranks, {} stages and {} microbatches, the problem {}, {} and {}",
+      program.ranks.size(), program.stages, program.microbatches, problem.ranks(), problem.stages(),
+      problem.microbatches));
+}
 
 void bind_timeline(py::module_& module) {
   py::class_<ProgramTimeline, std::shared_ptr<ProgramTimeline>>(
@@ -78,10 +79,12 @@ void bind_timeline(py::module_& module) {
       .def("_repr_html_", html("timeline"));
   module.def(
       "simulate",
-      [](const SharedProgram& program, const Problem& problem, const ExecutionModel& execution) {
-        return std::make_shared<ProgramTimeline>(simulated(program, problem, execution));
+      [](const SharedProgram& program, const Problem& problem, const ExecutionModel& execution,
+         const Scenario& scenario) {
+        return std::make_shared<ProgramTimeline>(simulated(program, problem, execution, scenario));
       },
-      py::arg("program").none(false), py::arg("problem"), py::arg("execution"), WithoutLock());
+      py::arg("program").none(false), py::arg("problem"), py::arg("execution"), py::arg("scenario"),
+      WithoutLock());
 }
 
 }  // namespace counterflow::python

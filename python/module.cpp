@@ -59,6 +59,8 @@ PYBIND11_MODULE(_core, module) {
   bind_program(module);
   bind_families(module);
   bind_timeline(module);
+  bind_trials(module);
+  bind_search(module);
   bind_report(module);
   bind_driver(module);
 }

@@ -41,7 +41,8 @@ struct Report {
   std::string formula_source;
   std::vector<std::string> warnings;
   std::vector<RankReport> per_rank;
-  std::optional<Trials> trials;  // where the program was also run under jitter
+  std::optional<Trials> trials;          // where the program was also run under jitter
+  std::optional<Robustness> robustness;  // where the order was searched for to stand disturbances
 };
 
 // Measures a timeline of this program; schedule, execution, bound and formula are the caller's to

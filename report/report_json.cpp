@@ -55,6 +55,27 @@ void append_trials(std::string& out, const Trials& trials) {
   object.close();
 }
 
+void append_figures(std::string& out, const Robustness::Figures& figures) {
+  json::Object object(out);
+  object.add("makespan_ns", figures.makespan.count());
+  object.add("mean_ns", figures.mean.count());
+  object.add("p95_ns", figures.p95.count());
+  object.close();
+}
+
+void append_robustness(std::string& out, const Robustness& robustness) {
+  json::Object object(out);
+  object.add("goal", robustness.goal);
+  if (!robustness.scenario.empty()) object.add("scenario", robustness.scenario);
+  object.add("trials", std::int64_t{robustness.trials});
+  object.member("seed") += std::to_string(robustness.seed);
+  append_figures(object.member("chosen"), robustness.chosen);
+  append_figures(object.member("fastest"), robustness.fastest);
+  object.add("price_ns", robustness.price().count());
+  object.add("gain_ns", robustness.gain().count());
+  object.close();
+}
+
 RankReport read_rank(const json::Node& node) {
   RankReport rank;
   rank.busy = Time{node.at("busy_ns").integer(0)};
@@ -98,6 +119,7 @@ void append_json(std::string& out, const Report& report) {
   for (const RankReport& rank : report.per_rank) append_rank(per_rank.element(), rank);
   per_rank.close();
   if (report.trials) append_trials(object.member("monte_carlo"), *report.trials);
+  if (report.robustness) append_robustness(object.member("robustness"), *report.robustness);
   object.close();
 }
 

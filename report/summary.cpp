@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,30 @@ void append_trials(std::string& out, const Trials& trials) {
   if (!most.empty()) append_line(out, "  most felt", "", "1% slower costs, in %: " + most);
 }
 
+// A figure of the chosen order beside the fastest one's.
+void append_beside(std::string& out, std::string_view name, Time chosen, Time fastest,
+                   std::string_view note = {}) {
+  const double share = fastest.count() == 0 ? 0.0
+                                            : static_cast<double>((chosen - fastest).count()) /
+                                                  static_cast<double>(fastest.count());
+  append_line(
+      out, name, readable_time(chosen),
+      fmt::format("fastest order {}: {:+.2f} %{}", readable_time(fastest), 100 * share, note));
+}
+
+void append_robustness(std::string& out, const Robustness& robustness) {
+  const Robustness::Figures& chosen = robustness.chosen;
+  const Robustness::Figures& fastest = robustness.fastest;
+  append_beside(out, "undisturbed", chosen.makespan, fastest.makespan, ", the price");
+  const std::string goal = ", the goal";
+  append_beside(out, "mean", chosen.mean, fastest.mean, robustness.goal == "mean" ? goal : "");
+  append_beside(out, "p95", chosen.p95, fastest.p95, robustness.goal == "p95" ? goal : "");
+  append_line(out, "disturbed by", "",
+              fmt::format("{}{} trial{}, seed {}",
+                          robustness.scenario.empty() ? "" : robustness.scenario + ", ",
+                          robustness.trials, robustness.trials == 1 ? "" : "s", robustness.seed));
+}
+
 void append_rank(std::string& out, std::size_t r, const RankReport& rank) {
   fmt::format_to(std::back_inserter(out), "  {:>4}{:>8}{:>12}{:>12}{:>13}{:>11}{:>13}{:>14}\n", r,
                  rank.stages_held, readable_time(rank.busy), readable_time(rank.idle),
@@ -101,6 +126,7 @@ std::string summary(const Report& report) {
                                 counted(report.microbatches, "microbatch"), report.execution);
   append_figures(out, report);
   if (report.trials) append_trials(out, *report.trials);
+  if (report.robustness) append_robustness(out, *report.robustness);
   append_ranks(out, report);
   for (const std::string& warning : report.warnings) {
     fmt::format_to(std::back_inserter(out), "  warning: {}\n", warning);

@@ -1,10 +1,18 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "driver/pipeline.h"
 #include "driver/searched_plan.h"
+#include "scheduler/error.h"
+#include "scheduler/problem/scenario.h"
 #include "tools/artifacts.h"
 #include "tools/command.h"
 #include "tools/console.h"
@@ -16,18 +24,66 @@
 namespace counterflow {
 namespace {
 
-int search_config(const SearchOptions& options) {
+constexpr int kMostTrials = 10'000'000;
+
+struct SearchCommand : SearchOptions {
+  std::string scenario;
+  int trials = 0;  // 0: as many as suit
+  int threads = 0;
+  bool has_seed = false;
+
+  [[nodiscard]] bool is_robust() const { return goal == "mean" || goal == "p95"; }
+};
+
+void refuse_disturbances(const SearchCommand& options) {
+  const std::string given = !options.scenario.empty() ? "--scenario " + options.scenario
+                            : options.trials > 0      ? fmt::format("--trials {}", options.trials)
+                            : options.threads > 0     ? fmt::format("--threads {}", options.threads)
+                                                      : "";
+  if (given.empty()) return;
+  throw InputError(
+      fmt::format("{} is for runs that something disturbs, and the goal {} is of one that nothing "
+                  "does; add --goal mean or --goal p95",
+                  given, options.goal));
+}
+
+// What the goal asks an order to stand; nothing for goals of a run that nothing disturbs.
+std::optional<RobustGoal> robust_goal(const SearchCommand& options, const Config& config) {
+  if (!options.is_robust()) {
+    refuse_disturbances(options);
+    return std::nullopt;
+  }
+  if (!config.jitter && (options.scenario.empty() || options.trials > 0)) {
+    throw InputError(fmt::format(
+        "{}: {} has no jitter to draw from; add for example jitter: {{compute: 0.05}}{}",
+        options.trials > 0 ? fmt::format("--trials {}", options.trials) : "--goal " + options.goal,
+        options.config, options.trials > 0 ? "" : ", or give --scenario FILE"));
+  }
+  RobustGoal goal;
+  goal.p95 = options.goal == "p95";
+  if (!options.scenario.empty()) goal.scenario = read_scenario(options.scenario, config);
+  goal.scenario_name = options.scenario;
+  goal.trials = options.trials;
+  if (options.has_seed) goal.seed = options.seed;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  goal.threads = options.threads > 0 ? options.threads : std::max(1, cores);
+  return goal;
+}
+
+int search_config(const SearchCommand& options) {
   const std::vector<std::string_view> names = artifacts_named({});
   const SearchBudget budget = search_budget(options);
-  const SearchedPlan searched = options.name_as_typed([&] {
-    return searched_plan(read_config(options.config, options.overrides()), schedule_folder(options),
-                         budget);
+  SearchedPlan searched = options.name_as_typed([&] {
+    Config config = read_config(options.config, options.overrides());
+    const std::optional<RobustGoal> goal = robust_goal(options, config);
+    return searched_plan(std::move(config), schedule_folder(options), budget, goal);
   });
   end_progress(budget);
   const Plan& plan = searched.plan;
   Verdict verdict = check(plan, kAllSemantics, pass_observer(options));
   if (!verdict.ok()) return report_faults(plan, verdict);
-  const Run done = run(plan, std::move(*verdict.lowered));
+  Run done = run(plan, std::move(*verdict.lowered));
+  done.report.robustness = std::move(searched.robustness);
   if (!options.directory.empty()) {
     write_files(options.directory, make_artifacts(names, plan, done));
   }
@@ -35,20 +91,40 @@ int search_config(const SearchOptions& options) {
   return kDone;
 }
 
+void add_disturbances(CLI::App& command, SearchCommand& options) {
+  command
+      .add_option("--trials", options.trials,
+                  "for --goal mean and p95: try each order so often with the config's jitter "
+                  "(default: up to 200, as suits the size)")
+      ->check(CLI::Range(1, kMostTrials))
+      ->type_name("N");
+  command
+      .add_option("--scenario", options.scenario,
+                  "for --goal mean and p95: a YAML file of slow-downs and outages to stand")
+      ->type_name("FILE");
+  command.add_option("--threads", options.threads, "for --goal mean and p95; default one a core")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+}
+
 }  // namespace
 
 void add_search(CLI::App& app, Command& run) {
-  const auto options = std::make_shared<SearchOptions>();
+  const auto options = std::make_shared<SearchCommand>();
   CLI::App* command = app.add_subcommand(
       "search", "find a schedule for these costs and memory limits, with its proven gap");
   add_config_argument(*command, *options);
-  add_search_options(*command, *options);
+  add_search_options(*command, *options, {"mean", "p95"});
+  add_disturbances(*command, *options);
   command
       ->add_option("-o,--output", options->directory,
                    "the folder to write what compile writes to; made if missing")
       ->type_name("DIR");
   add_common_options(*command, *options);
-  command->callback([options, &run] { run = [options] { return search_config(*options); }; });
+  command->callback([options, command, &run] {
+    options->has_seed = command->count("--seed") > 0;
+    run = [options] { return search_config(*options); };
+  });
 }
 
 }  // namespace counterflow

@@ -33,7 +33,8 @@ auto option_value(const char* option, const std::string& text, Parse parse) {
 
 }  // namespace
 
-void add_search_options(CLI::App& command, SearchOptions& options) {
+void add_search_options(CLI::App& command, SearchOptions& options,
+                        const std::vector<std::string>& more) {
   CLI::Option* budget =
       command.add_option("--budget", options.budget, "search for so long: 200ms, 5s")
           ->type_name("TIME");
@@ -43,11 +44,16 @@ void add_search_options(CLI::App& command, SearchOptions& options) {
                   "number that suits the size)")
       ->type_name("N")
       ->excludes(budget);
+  std::vector<std::string> goals{"makespan", "span"};
+  goals.insert(goals.end(), more.begin(), more.end());
   command
       .add_option("--goal", options.goal,
-                  "what to keep small: makespan, or span (the longest of a rank, first begin to "
-                  "last end)")
-      ->check(CLI::IsMember({"makespan", "span"}))
+                  fmt::format("what to keep small: {}, or span (the longest of a rank, first begin "
+                              "to last end)",
+                              more.empty() ? "makespan"
+                                           : fmt::format("makespan, its {} under disturbances",
+                                                         fmt::join(more, " or "))))
+      ->check(CLI::IsMember(goals))
       ->type_name("GOAL");
 }
 

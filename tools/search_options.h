@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "scheduler/search/budget.h"
 #include "tools/options.h"
@@ -16,8 +17,9 @@ struct SearchOptions : Options {
   std::string directory;  // "": nothing is written
 };
 
-// Declares --budget, --iterations and --goal.
-void add_search_options(CLI::App& command, SearchOptions& options);
+// Declares --budget, --iterations and --goal; the goals are makespan, span and `more`.
+void add_search_options(CLI::App& command, SearchOptions& options,
+                        const std::vector<std::string>& more = {});
 
 // The budget asked for, with progress on stderr where that is a terminal and nothing asks for
 // quiet. Throws InputError.

@@ -7,7 +7,8 @@
 
 :func:`plan` reads a config and chooses a schedule, :func:`verify` lists its faults, :func:`compile`
 lowers it to a program, :func:`simulate` runs that in virtual time, :func:`measure` makes figures of
-the timeline; :func:`run` does all of it. Values are immutable; arrays are views into them.
+the timeline; :func:`run` does all of it. :func:`search` finds a schedule of its own. Values are
+immutable; arrays are views into them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from counterflow._core import (
     Comparison,
     Config,
     Diagnostic,
+    DisturbedFigures,
     ExecutionModel,
     Family,
+    Jitter,
     NamedRun,
     Op,
     Plan,
@@ -31,12 +34,16 @@ from counterflow._core import (
     RankProgram,
     RankReport,
     Report,
+    Robustness,
     Run,
+    Scenario,
     Schedule,
     ScheduleFile,
+    SearchResult,
     Slot,
     Stream,
     Timeline,
+    Trials,
     Verdict,
     __version__,
     compile,  # noqa: A004 (the compiler's word)
@@ -63,9 +70,9 @@ from counterflow.planning import (
     read_config,
     recipe,
     run,
-    simulate,
     verify,
 )
+from counterflow.running import search, simulate
 from counterflow.tables import columns
 
 __all__ = [
@@ -77,12 +84,14 @@ __all__ = [
     "Comparison",
     "Config",
     "Diagnostic",
+    "DisturbedFigures",
     "EnvironmentError",
     "Error",
     "ExecutionModel",
     "Family",
     "InfeasibleError",
     "InputError",
+    "Jitter",
     "Location",
     "NamedRun",
     "Op",
@@ -93,13 +102,17 @@ __all__ = [
     "RankReport",
     "Recipe",
     "Report",
+    "Robustness",
     "Rows",
     "Run",
+    "Scenario",
     "Schedule",
     "ScheduleFile",
+    "SearchResult",
     "Slot",
     "Stream",
     "Timeline",
+    "Trials",
     "Verdict",
     "__version__",
     "columns",
@@ -119,6 +132,7 @@ __all__ = [
     "repair",
     "run",
     "save",
+    "search",
     "simulate",
     "verify",
 ]

@@ -1,6 +1,6 @@
 """The compiled part of counterflow. Arrays are read-only views that keep their owner alive."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -312,6 +312,120 @@ class Timeline:
     def __eq__(self, other: object, /) -> bool: ...
     def _repr_html_(self) -> str: ...
 
+class Jitter:
+    """How durations vary from run to run: the config's ``jitter``."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def varies(self) -> bool:
+        """Does anything differ from run to run?"""
+
+class Scenario:
+    """What goes wrong during a run, and when."""
+
+    @property
+    def slowdowns(self) -> int:
+        """How many slow-downs and outages."""
+    @property
+    def failures(self) -> int: ...
+
+class Trials:
+    """Many runs under jitter: quantiles (nearest rank) and sensitivities. ``len``: how many."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def mean_ns(self) -> float: ...
+    @property
+    def min_ns(self) -> int: ...
+    @property
+    def p5_ns(self) -> int: ...
+    @property
+    def p50_ns(self) -> int: ...
+    @property
+    def p95_ns(self) -> int: ...
+    @property
+    def max_ns(self) -> int: ...
+    def quantile_ns(self, q: float) -> int: ...
+    @property
+    def makespans_ns(self) -> npt.NDArray[np.int64]:
+        """[trial] of every run."""
+    @property
+    def rank_sensitivities(self) -> list[float]:
+        """[rank] how the mean makespan grows with the rank's computes; 1: in proportion."""
+    @property
+    def link_sensitivities(self) -> dict[tuple[int, int], float]:
+        """The same for the messages from one rank to another."""
+    @property
+    def sensitivity_trials(self) -> int: ...
+    @property
+    def sensitivity_step(self) -> float: ...
+    def __len__(self) -> int: ...
+    def _repr_html_(self) -> str: ...
+
+class DisturbedFigures:
+    """An order in a run that nothing disturbs, and over the trials."""
+
+    @property
+    def makespan_ns(self) -> int: ...
+    @property
+    def mean_ns(self) -> int: ...
+    @property
+    def p95_ns(self) -> int: ...
+
+class Robustness:
+    """What an order stands that was searched for to stand it, and what that costs."""
+
+    @property
+    def goal(self) -> str:
+        """mean or p95."""
+    @property
+    def trials(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def chosen(self) -> DisturbedFigures: ...
+    @property
+    def fastest(self) -> DisturbedFigures:
+        """Of the order that a search for the makespan alone ends with."""
+    @property
+    def price_ns(self) -> int:
+        """By how much the chosen order is slower where nothing disturbs it."""
+    @property
+    def gain_ns(self) -> int:
+        """By how much it is better at the goal."""
+
+class SearchResult:
+    """The best order found."""
+
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def makespan_ns(self) -> int: ...
+    @property
+    def lower_bound_ns(self) -> int:
+        """No order has a shorter makespan."""
+    @property
+    def gap(self) -> float: ...
+    @property
+    def is_optimal(self) -> bool:
+        """Is the makespan proven to be the shortest?"""
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def found_by(self) -> str: ...
+    @property
+    def fastest(self) -> Schedule:
+        """The order of the shortest makespan found; with an objective not always ``schedule``."""
+    @property
+    def best_makespan_ns(self) -> int: ...
+    @property
+    def objective_ns(self) -> int | None: ...
+    @property
+    def robustness(self) -> Robustness | None: ...
+    def _repr_html_(self) -> str: ...
+
 class RankReport:
     """The figures of one rank; docs/report.md defines each."""
 
@@ -428,6 +542,8 @@ class Config:
     def schedule(self) -> str: ...
     @property
     def execution(self) -> ExecutionModel: ...
+    @property
+    def jitter(self) -> Jitter | None: ...
 
 class Verdict:
     """What verification says; true where there is nothing to object to. ``str``: the faults."""
@@ -491,7 +607,45 @@ def repair(problem: Problem, file: ScheduleFile) -> ScheduleFile:
 def measure(timeline: Timeline) -> Report:
     """The figures of a timeline; schedule, bound and formula are left empty."""
 
-def simulate(program: Program, problem: Problem, execution: ExecutionModel) -> Timeline: ...
+def simulate(
+    program: Program, problem: Problem, execution: ExecutionModel, scenario: Scenario
+) -> Timeline: ...
+def parse_jitter(problem: Problem, text: str, file: str) -> Jitter: ...
+def parse_scenario(problem: Problem, text: str, file: str) -> Scenario: ...
+def run_trials(
+    program: Program,
+    problem: Problem,
+    execution: ExecutionModel,
+    jitter: Jitter,
+    scenario: Scenario,
+    trials: int,
+    seed: int | None,
+    threads: int,
+    sensitivity: bool,
+) -> Trials: ...
+def search(
+    problem: Problem,
+    seeds: Sequence[Schedule],
+    iterations: int | None,
+    seconds: float | None,
+    seed: int,
+    span: bool,
+    objective: Callable[[Schedule], float] | None,
+) -> SearchResult: ...
+def search_robust(
+    problem: Problem,
+    seeds: Sequence[Schedule],
+    iterations: int | None,
+    seconds: float | None,
+    seed: int,
+    execution: ExecutionModel,
+    jitter: Jitter | None,
+    scenario: Scenario,
+    p95: bool,
+    trials: int,
+    draws: int | None,
+    threads: int,
+) -> SearchResult: ...
 def verify(problem: Problem, schedule: Schedule, semantics: str = "all") -> Verdict: ...
 def verify_file(problem: Problem, file: ScheduleFile, semantics: str = "all") -> Verdict: ...
 def read_config(path: str, overrides: Sequence[str]) -> Config: ...

@@ -122,6 +122,45 @@ def _picture(value: _core.Run) -> str:
     return svg[svg.index("<svg") :]
 
 
+def trials(value: _core.Trials) -> str:
+    """Quantiles, then what is felt most."""
+    quantiles = [
+        ["mean", _milliseconds(round(value.mean_ns))],
+        ["p5", _milliseconds(value.p5_ns)],
+        ["p50", _milliseconds(value.p50_ns)],
+        ["p95", _milliseconds(value.p95_ns)],
+    ]
+    felt = [(each, f"rank {rank}") for rank, each in enumerate(value.rank_sensitivities)]
+    felt += [(each, f"link {a}-{b}") for (a, b), each in value.link_sensitivities.items()]
+    felt.sort(key=lambda each: -each[0])
+    most = [[name, f"{each:.2f}"] for each, name in felt[:_MOST_ROWS]]
+    caption = f"{len(value)} trials, seed {value.seed}"
+    return _table([], quantiles, caption) + (_table(["", "sensitivity"], most) if most else "")
+
+
+def search_result(value: _core.SearchResult) -> str:
+    """The figures, what it stands, the schedule."""
+    figures = [
+        ["makespan", _milliseconds(value.makespan_ns)],
+        ["lower bound", _milliseconds(value.lower_bound_ns)],
+        ["gap", f"{value.gap:.2%}"],
+        ["found by", value.found_by],
+    ]
+    stands = value.robustness
+    beside = []
+    if stands is not None:
+        chosen, fastest = stands.chosen, stands.fastest
+        beside = [
+            ["undisturbed", _milliseconds(chosen.makespan_ns), _milliseconds(fastest.makespan_ns)],
+            ["mean", _milliseconds(chosen.mean_ns), _milliseconds(fastest.mean_ns)],
+            ["p95", _milliseconds(chosen.p95_ns), _milliseconds(fastest.p95_ns)],
+        ]
+    tables = _table([], figures)
+    if beside:
+        tables += _table(["", "chosen", "fastest"], beside)
+    return tables + schedule(value.schedule)
+
+
 def comparison(value: _core.Comparison) -> str:
     """One row a run."""
     rows = [

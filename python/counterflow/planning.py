@@ -21,12 +21,10 @@ from counterflow._core import (
     Op,
     Plan,
     Problem,
-    Program,
     Run,
     Schedule,
     ScheduleFile,
     Slot,
-    Timeline,
     Verdict,
 )
 
@@ -186,17 +184,6 @@ def verify(
     if isinstance(schedule, ScheduleFile):
         return _core.verify_file(problem, schedule, semantics)
     return _core.verify(problem, schedule, semantics)
-
-
-def simulate(
-    program: Program, problem: Problem, execution: str | ExecutionModel = "ideal"
-) -> Timeline:
-    """Runs a program in virtual time over the problem's links, under a machine's rules.
-
-    Raises InfeasibleError, with the cycle, where it gets stuck.
-    """
-    rules = ExecutionModel.preset(execution) if isinstance(execution, str) else execution
-    return _core.simulate(program, problem, rules)
 
 
 def compare(runs: Mapping[str, Run] | Iterable[Run | str | os.PathLike[str]]) -> Comparison:
