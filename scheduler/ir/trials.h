@@ -51,7 +51,8 @@ struct Robustness {
   Figures chosen;   // the order found
   Figures fastest;  // the one that a search for the makespan alone ends with
 
-  // By how much the chosen order is slower where nothing disturbs it.
+  // By how much the chosen order is slower where nothing disturbs it. Below zero where it is
+  // faster even there: the search for the makespan alone need not find the best.
   [[nodiscard]] Time price() const { return chosen.makespan - fastest.makespan; }
   // By how much it is better at the goal.
   [[nodiscard]] Time gain() const {

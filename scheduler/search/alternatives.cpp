@@ -101,9 +101,10 @@ SearchResult search_alternatives(const Problem& problem, std::span<const Alterna
     if (!outcomes[i].result) continue;
     SearchResult& other = *outcomes[i].result;
     best.iterations += other.iterations;
-    if (other.objective >= best.objective) continue;
+    const Time makespan = evaluator.makespan(other.schedule);
+    if (std::pair(other.objective, makespan) >= std::pair(best.objective, best.makespan)) continue;
     best.objective = other.objective;
-    best.makespan = evaluator.makespan(other.schedule);
+    best.makespan = makespan;
     best.schedule = std::move(other.schedule);
     best.found_by = other.found_by + " on " + alternatives[i - 1].what;
   }

@@ -225,17 +225,18 @@ class Search {
 
   // ---- the answer ---------------------------------------------------------------------------
 
-  // The best by the objective, of what was found already, the seeds and, as far as the time goes,
-  // the elite.
+  // The best by the objective, of equals the fastest, of what was found already, the seeds and, as
+  // far as the time goes, the elite.
   void choose(std::span<const Schedule> seeds, SearchResult& found) const {
     found.fastest = found.schedule;
     Time best = objective_(found.schedule);
     Evaluator evaluator(problem_);
     const auto consider = [&](Schedule schedule, std::string by) {
       const Time cost = objective_(schedule);
-      if (cost >= best) return;
+      const Time makespan = evaluator.makespan(schedule);
+      if (std::pair(cost, makespan) >= std::pair(best, found.makespan)) return;
       best = cost;
-      found.makespan = evaluator.makespan(schedule);
+      found.makespan = makespan;
       found.schedule = std::move(schedule);
       found.found_by = std::move(by);
     };
