@@ -7,18 +7,22 @@
 #include <vector>
 
 #include "driver/auto_schedule.h"
+#include "report/format.h"
 #include "scheduler/bounds/lower_bound.h"
 
 namespace counterflow {
 namespace {
 
-std::string outcome(const SearchedPlan& searched, Time bound) {
+std::string outcome(const SearchedPlan& searched, SearchGoal goal, Time bound) {
   const SearchResult& result = searched.result;
-  const std::string how =
+  std::string text =
       fmt::format("search: found by {}, {} schedules tried", result.found_by, result.iterations);
-  if (searched.robustness) return how + "; best at the goal of those found, with no bound on it";
-  if (result.makespan <= bound) return how + "; proven optimal for this placement and these limits";
-  return how;
+  if (searched.robustness) return text + "; best at the goal of those found, with no bound on it";
+  if (result.makespan <= bound) text += "; proven optimal for this placement and these limits";
+  if (goal != SearchGoal::span) return text;
+  text += fmt::format("; the longest span of a rank is {}", readable_time(result.span));
+  if (result.span <= result.span_bound) return text + ", proven least";
+  return text + fmt::format(", none below {} exists", readable_time(result.span_bound));
 }
 
 }  // namespace
@@ -55,7 +59,7 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
   if (!searched.result.is_optimal()) {
     plan.proven_bound = std::max(plan.proven_bound, lower_bound(plan.problem, BoundEffort::full));
   }
-  plan.notes.push_back(outcome(searched, plan.proven_bound));
+  plan.notes.push_back(outcome(searched, budget.goal, plan.proven_bound));
   return searched;
 }
 

@@ -12,6 +12,7 @@ namespace counterflow {
 [[nodiscard]] Family looped_bfs();
 [[nodiscard]] Family zb_h1();
 [[nodiscard]] Family zb_h2();
+[[nodiscard]] Family zb_heuristic();
 [[nodiscard]] Family interleaved_zb();
 [[nodiscard]] Family zbv();
 [[nodiscard]] Family v_half();

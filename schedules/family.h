@@ -58,6 +58,8 @@ struct Family {
   std::optional<std::string> (*refuse)(const Shape&) = takes_any_shape;
   // The order for a legal shape; every stage trainable. O(ops).
   Schedule (*generate)(const Shape&) = nullptr;
+  // In its place where costs and memory limits decide. Called with the family's own placement.
+  Schedule (*generate_for)(const Problem&) = nullptr;
   // The closed form, where its condition holds for this problem.
   std::optional<Formula> (*formula)(const Problem&) = has_no_formula;
 };

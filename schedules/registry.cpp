@@ -86,7 +86,8 @@ Schedule generate_pass(const Family& family, const Problem& problem) {
   if (const auto message = refusal(family, shape)) throw InputError(*message);
   check_placement(family, problem);
   check_split(family, problem);
-  return adapt(family.generate(shape), problem);
+  const bool by_costs = family.generate_for != nullptr;
+  return adapt(by_costs ? family.generate_for(problem) : family.generate(shape), problem);
 }
 
 Schedule generate_phases(const Family& family, const Problem& problem) {
@@ -103,15 +104,25 @@ Schedule generate_phases(const Family& family, const Problem& problem) {
 
 std::span<const Family> families() {
   static const std::vector<Family> all = {
-      gpipe(),         one_forward_one_backward(),
-      eager_1f1b(),    interleaved_1f1b(),
-      looped_bfs(),    zb_h1(),
-      zb_h2(),         interleaved_zb(),
-      zbv(),           v_half(),
-      v_min(),         one_forward_one_backward_v(),
-      dualpipe(),      dualpipev(),
-      combined_1f1b(), hanayo(),
-      chimera(),       group_interleaved(),
+      gpipe(),
+      one_forward_one_backward(),
+      eager_1f1b(),
+      interleaved_1f1b(),
+      looped_bfs(),
+      zb_h1(),
+      zb_h2(),
+      zb_heuristic(),
+      interleaved_zb(),
+      zbv(),
+      v_half(),
+      v_min(),
+      one_forward_one_backward_v(),
+      dualpipe(),
+      dualpipev(),
+      combined_1f1b(),
+      hanayo(),
+      chimera(),
+      group_interleaved(),
       forward_only(),
   };
   return all;

@@ -21,6 +21,7 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
 
   [[nodiscard]] const SearchModel& model() const { return forward_; }
+  [[nodiscard]] const SearchModel& reversed_model() const { return backward_; }
 
   // The makespan of the order a rule leads to, every op as early as it can; -1 as soon as it is
   // known to reach `cutoff`.

@@ -3,14 +3,40 @@
 #include <algorithm>
 #include <array>
 
+#include "scheduler/search/reverse.h"
+
 namespace counterflow {
 
 KeySearch::KeySearch(Decoder& decoder, std::uint64_t seed)
-    : decoder_(decoder), evaluator_(decoder.model()), random_(seed), keys_(decoder.model().ops()) {}
+    : decoder_(decoder),
+      forwards_(decoder.model()),
+      backwards_(decoder.reversed_model()),
+      random_(seed),
+      keys_(decoder.model().ops()) {}
 
-void KeySearch::shake(const SearchModel::Orders& orders, std::int64_t makespan, bool backwards) {
+void KeySearch::time(const SearchModel::Orders& orders, std::int64_t makespan, bool late) {
   const SearchModel& model = decoder_.model();
-  evaluator_.evaluate(orders);
+  if (!late || backwards_.evaluate(reversed(model, orders)) < 0) {
+    forwards_.evaluate(orders);
+    begins_ = forwards_.begins();
+    ends_ = forwards_.ends();
+    return;
+  }
+  begins_.resize(model.ops());
+  ends_.resize(model.ops());
+  for (SearchModel::LaneId lane = 0; lane < model.lanes.size(); ++lane) {
+    const std::uint32_t count = model.lanes[lane].count;
+    for (std::uint32_t number = 0; number < count; ++number) {
+      const SearchModel::OpId op = model.id(lane, number);
+      const SearchModel::OpId mirrored = model.id(lane, count - 1 - number);
+      begins_[op] = makespan - backwards_.ends()[mirrored];
+      ends_[op] = makespan - backwards_.begins()[mirrored];
+    }
+  }
+}
+
+void KeySearch::shake(std::int64_t makespan, bool backwards) {
+  const SearchModel& model = decoder_.model();
   const double width =
       static_cast<double>(period(model)) * random_.unit() * (random_.below(2) == 0 ? 0.3 : 2.0);
   // One op in so many, of ranks all or one.
@@ -21,7 +47,7 @@ void KeySearch::shake(const SearchModel::Orders& orders, std::int64_t makespan, 
     const bool shaken = some >= model.ranks() || some == static_cast<std::uint32_t>(its.rank);
     for (std::uint32_t number = 0; number < its.count; ++number) {
       const SearchModel::OpId op = model.id(lane, number);
-      std::int64_t key = backwards ? makespan - evaluator_.ends()[op] : evaluator_.begins()[op];
+      std::int64_t key = backwards ? makespan - ends_[op] : begins_[op];
       if (shaken && random_.below(8) < share) {
         key += static_cast<std::int64_t>((random_.unit() - 0.5) * width);
       }
@@ -36,7 +62,10 @@ void KeySearch::run(Elite& elite, BudgetMeter& meter, double until, std::int64_t
     const auto size = static_cast<std::uint32_t>(elite.size());
     const Elite::Member& from = elite[std::min(random_.below(size), random_.below(size))];
     const bool backwards = random_.below(2) == 0;
-    shake(from.orders, from.makespan, backwards);
+    // Backwards a fused pair is two ops.
+    const bool late = !decoder_.model().has_pairs && random_.below(2) == 0;
+    time(from.orders, from.makespan, late);
+    shake(from.makespan, backwards);
     ListRule rule;
     rule.keys = keys_;
     rule.patience = kPatience[random_.below(kPatience.size())];

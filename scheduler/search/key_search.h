@@ -12,7 +12,8 @@ namespace counterflow {
 
 // Local search by keys: the begins of a good schedule, shaken, are the keys from which the list
 // scheduler makes the next one, in either direction of time. What memory and arrival times demand
-// the scheduler puts right, so that a step may change many places at once.
+// the scheduler puts right, so that a step may change many places at once. The begins are the
+// earliest its order allows or the latest: those put first what the end waits for.
 class KeySearch {
  public:
   KeySearch(Decoder& decoder, std::uint64_t seed);
@@ -21,10 +22,13 @@ class KeySearch {
   void run(Elite& elite, BudgetMeter& meter, double until, std::int64_t target);
 
  private:
-  void shake(const SearchModel::Orders& orders, std::int64_t makespan, bool backwards);
+  // Begins and ends of each op as early as the orders allow, or as late as the makespan does.
+  void time(const SearchModel::Orders& orders, std::int64_t makespan, bool late);
+  void shake(std::int64_t makespan, bool backwards);
 
   Decoder& decoder_;
-  OrderEvaluator evaluator_;
+  OrderEvaluator forwards_, backwards_;
+  std::vector<std::int64_t> begins_, ends_;  // [op]
   SearchRandom random_;
   std::vector<std::int64_t> keys_;
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/bounds/lower_bound.h"
+#include "scheduler/bounds/span.h"
 #include "scheduler/error.h"
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/search/annealing.h"
@@ -37,21 +38,17 @@ constexpr std::size_t kChoiceOps = 100'000;  // of all that are chosen among
 // Problems of more ops are not solved exactly within any usual budget.
 constexpr std::size_t kExactOps = 250;
 
-// No rank spans less than its load.
-std::int64_t span_bound(const SearchModel& model) {
-  std::int64_t bound = 0;
-  for (std::size_t rank = 0; rank < model.ranks() && !model.has_pairs; ++rank) {
-    std::int64_t load = model.rank_tail[rank];
+// What a makespan of a model that aims at spans has beyond the longest of them.
+std::int64_t beyond_span(const SearchModel& model) {
+  std::int64_t latest = 0;
+  for (std::size_t rank = 0; rank < model.ranks(); ++rank) {
     std::int64_t head = SearchModel::kUnlimited;
     for (auto lane = model.rank_begin[rank]; lane < model.rank_begin[rank + 1]; ++lane) {
       head = std::min(head, model.lanes[lane].head);
-      for (std::uint32_t number = 0; number < model.lanes[lane].count; ++number) {
-        load += model.duration(lane, model.id(lane, number));
-      }
     }
-    bound = std::max(bound, head + load);
+    if (head < SearchModel::kUnlimited) latest = std::max(latest, head);
   }
-  return bound;
+  return latest;
 }
 
 std::size_t choice_size(std::size_t ops) {
@@ -74,8 +71,9 @@ class Search {
         meter_(budget_of_orders(budget, objective), decoder_.model().ops()),
         choice_meter_(budget, decoder_.model().ops()),
         elite_(objective ? choice_size(decoder_.model().ops()) : kEliteSize),
-        bound_(budget.goal == SearchGoal::span ? span_bound(decoder_.model())
-                                               : lower_bound(problem).count()) {
+        bound_(budget.goal == SearchGoal::span
+                   ? beyond_span(decoder_.model()) + span_bound(problem).count()
+                   : lower_bound(problem).count()) {
     if (const auto shortage = memory_shortage(decoder_.model())) fail(*shortage);
   }
 
@@ -271,6 +269,10 @@ class Search {
       result.schedule = *seed_;
       result.makespan = Time(seed_makespan_);
       result.found_by = fmt::format("seed {}", seed_->name);
+    }
+    if (is_for_span() && !elite_.empty()) {
+      result.span = Time(elite_.best() - beyond_span(decoder_.model()));
+      result.span_bound = Time(bound_ - beyond_span(decoder_.model()));
     }
     result.schedule.name = "search";
     result.best_makespan = result.makespan;

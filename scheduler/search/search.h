@@ -20,6 +20,9 @@ struct SearchResult {
   Time makespan{0};     // of it, as the Evaluator finds it, whatever the goal
   Time lower_bound{0};  // of the makespan, proven; it is optimal where they meet
   std::int64_t iterations = 0;
+  // Where the goal is the longest span of a rank: at most so long, and proven not below.
+  Time span{0};
+  Time span_bound{0};
   Time best_makespan{0};  // of any order found: what an objective of its own costs
   Schedule fastest;       // that order; only with an objective
   Time objective{0};      // of `schedule`; only with one

@@ -4,8 +4,8 @@ import pytest
 
 FAMILIES = [
     "gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "looped-bfs", "zb-h1", "zb-h2",
-    "interleaved-zb", "zbv", "v-half", "v-min", "1f1b-v", "dualpipe", "dualpipev", "combined-1f1b",
-    "hanayo", "chimera", "group-interleaved", "forward-only",
+    "zb-heuristic", "interleaved-zb", "zbv", "v-half", "v-min", "1f1b-v", "dualpipe", "dualpipev",
+    "combined-1f1b", "hanayo", "chimera", "group-interleaved", "forward-only",
 ]
 TORCH_CLASSES = {
     "ScheduleGPipe": "gpipe", "Schedule1F1B": "1f1b",
