@@ -35,6 +35,8 @@ def faults_of(root: Path, path: Path, folder: str) -> list[str]:
         where = f"{path.relative_to(root)}:{number}"
         if "/" not in included or target not in BELOW:
             faults.append(f'{where}: "{included}" does not start at the root of the project')
+        elif "bench" in path.parts and included.startswith("tests/support/"):
+            continue  # benchmarks measure on what tests are made of
         elif target != folder and target not in BELOW[folder]:
             faults.append(f'{where}: {folder}/ must not include "{included}"')
         elif not (root / included).is_file():

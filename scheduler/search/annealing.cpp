@@ -109,8 +109,15 @@ void OrderAnnealing::trace() {
   const std::size_t longest = lane_of_.size();
   while (path_.size() < longest) {
     const std::optional<Place> reason = reason_of(path_.back());
-    if (!reason) return;
+    if (!reason) break;
     path_.push_back(*reason);
+  }
+  // Only where the path changes ranks can a single move shorten it.
+  turns_.clear();
+  for (std::size_t i = 1; i < path_.size(); ++i) {
+    if (path_[i].rank == path_[i - 1].rank) continue;
+    turns_.push_back(path_[i - 1]);
+    turns_.push_back(path_[i]);
   }
 }
 
@@ -152,7 +159,9 @@ bool OrderAnnealing::cuts_pair(const Move& move) const {
 // Mostly a single op passes a few others; now and then whole blocks, for where memory ties an F to
 // its gradient work.
 bool OrderAnnealing::propose(Move& move) {
-  const Place place = path_[random_.below(static_cast<std::uint32_t>(path_.size()))];
+  const bool at_turn = !turns_.empty() && random_.below(2) == 0;
+  const std::vector<Place>& places = at_turn ? turns_ : path_;
+  const Place place = places[random_.below(static_cast<std::uint32_t>(places.size()))];
   const auto size = static_cast<std::uint32_t>(orders_[place.rank].size());
   std::uint32_t left = 1;
   std::uint32_t right = 1;

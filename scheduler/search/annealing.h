@@ -67,6 +67,7 @@ class OrderAnnealing {
   std::vector<LaneId> copy_of_;             // [lane] its stage copy, as that one's last lane
   std::vector<std::uint32_t> position_of_;  // [op]
   std::vector<Place> path_;                 // a critical path, last op first
+  std::vector<Place> turns_;                // of it, where it comes from or goes to another rank
   std::int64_t makespan_ = 0;
   std::int64_t best_makespan_ = 0;
 };

@@ -31,6 +31,8 @@ namespace {
 constexpr std::size_t kReplayOps = 3'000;
 // Up to so many ops, moves of single ops are worth an evaluation of the whole.
 constexpr std::size_t kAnnealingOps = 20'000;
+// Up to so many, a few of them where the critical path changes ranks.
+constexpr std::size_t kDescentOps = 120'000;
 constexpr std::size_t kEliteSize = 8;
 // Where another objective chooses among them, each to be tried many times over.
 constexpr std::size_t kChoice = 32;
@@ -187,6 +189,8 @@ class Search {
     if (elite_.empty()) return;
     const SearchModel& model = decoder_.model();
     if (model.ops() > kAnnealingOps) {
+      if (model.ops() <= kDescentOps) descend(meter_.share() + (end - meter_.share()) / 2);
+      if (is_done()) return;
       KeySearch keys(decoder_, budget_.seed + 1);
       const std::int64_t before = elite_.best();
       keys.run(elite_, meter_, end, bound_);
@@ -208,6 +212,14 @@ class Search {
                         static_cast<double>(elite_.best()));
       keep(annealing.best_makespan(), annealing.best(), "annealing");
     }
+  }
+
+  // Moves from the best order, none for the worse.
+  void descend(double until) {
+    OrderAnnealing annealing(decoder_.model(), budget_.seed + 2);
+    annealing.start(elite_[0].orders);
+    annealing.run(meter_, until, bound_, 0);
+    keep(annealing.best_makespan(), annealing.best(), "annealing");
   }
 
   // What is left goes into a proof: a shorter order, or a higher bound.

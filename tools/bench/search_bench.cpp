@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "driver/auto_schedule.h"
+#include "scheduler/graph/evaluate.h"
 #include "scheduler/problem/problem.h"
 #include "scheduler/search/random.h"
 #include "scheduler/search/search.h"
+#include "schedules/registry.h"
+#include "tests/support/solved_problems.h"
 
 // How good and how fast the search is. Gaps are to the proven lower bound, in percent.
 namespace counterflow {
@@ -84,9 +89,39 @@ void BM_SearchSmall(benchmark::State& state) {
 }
 BENCHMARK(BM_SearchSmall)->Arg(50)->Arg(200)->Iterations(1)->Unit(benchmark::kMillisecond);
 
+// Problems of tests/data with the best makespans known; the argument: milliseconds each.
+void measure_solved(benchmark::State& state, const std::string& file) {
+  const std::vector<testing::SolvedProblem> problems =
+      testing::solved_problems(std::string(TEST_DATA "/") + file);
+  std::vector<double> gaps;
+  for (auto _ : state) {
+    gaps.clear();
+    for (const testing::SolvedProblem& solved : problems) {
+      const SearchResult result = search(solved.problem, family_schedules(solved.problem),
+                                         for_milliseconds(state.range(0)));
+      gaps.push_back(100.0 * (static_cast<double>(result.makespan.count()) /
+                                  static_cast<double>(solved.makespan.count()) -
+                              1));
+    }
+  }
+  state.counters["problems"] = static_cast<double>(gaps.size());
+  state.counters["within_1"] =
+      static_cast<double>(std::ranges::count_if(gaps, [](double each) { return each <= 1; }));
+  state.counters["worst_gap"] = *std::ranges::max_element(gaps);
+}
+void BM_SearchSample(benchmark::State& state) {
+  measure_solved(state, "optimal_sample.json");
+}
+void BM_SearchSolved(benchmark::State& state) {
+  measure_solved(state, "solved_problems.json");
+}
+BENCHMARK(BM_SearchSample)->Arg(50)->Arg(200)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_SearchSolved)->Arg(200)->Iterations(1)->Unit(benchmark::kMillisecond);
+
 void measure_once(benchmark::State& state, const Problem& problem, std::int64_t milliseconds) {
   SearchResult result;
-  for (auto _ : state) result = search(problem, {}, for_milliseconds(milliseconds));
+  const std::vector<Schedule> seeds = family_schedules(problem);
+  for (auto _ : state) result = search(problem, seeds, for_milliseconds(milliseconds));
   state.counters["gap"] = gap(result);
   state.counters["tried"] = static_cast<double>(result.iterations);
 }
@@ -107,9 +142,25 @@ void BM_SearchLargeLoop2(benchmark::State& state) {
 void BM_SearchLargeBidirectional(benchmark::State& state) {
   measure_once(state, even_stages(PlacementKind::bidirectional, 64, 1, 512, 65), 5000);
 }
-// Zero bubble's own search, p=64, m=256.
+// p=64, m=256: the zero-bubble heuristic as its only seed, which it must make in that time too.
 void BM_SearchLikeZeroBubble(benchmark::State& state) {
-  measure_once(state, even_stages(PlacementKind::loop, 64, 1, 256, 64), 100);
+  const Problem problem = state.range(0) == 0
+                              ? even_stages(PlacementKind::loop, 64, 1, 256, 64)
+                              : random_stages(PlacementKind::loop, 64, 1, 256, 64, 1);
+  Time heuristic{0};
+  SearchResult result;
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<Schedule> seeds{generate(*find_family("zb-heuristic"), problem)};
+    heuristic = Evaluator(problem).makespan(seeds[0]);
+    const auto left = std::chrono::milliseconds(100) - (std::chrono::steady_clock::now() - begin);
+    SearchBudget budget;
+    budget.time = std::max(Time{1}, std::chrono::duration_cast<Time>(left));
+    result = search(problem, seeds, budget);
+  }
+  state.counters["gap"] = gap(result);
+  state.counters["percent_of_heuristic"] =
+      100.0 * static_cast<double>(result.makespan.count()) / static_cast<double>(heuristic.count());
 }
 void BM_SearchVeryLarge(benchmark::State& state) {
   measure_once(state, even_stages(PlacementKind::loop, 256, 2, 1024, 512), 60'000);
@@ -119,7 +170,7 @@ BENCHMARK(BM_SearchLargeRandom)->Iterations(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_SearchLargeV)->Iterations(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_SearchLargeLoop2)->Iterations(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_SearchLargeBidirectional)->Iterations(1)->Unit(benchmark::kMillisecond);
-BENCHMARK(BM_SearchLikeZeroBubble)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_SearchLikeZeroBubble)->Arg(0)->Arg(1)->Iterations(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_SearchVeryLarge)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 // Costs change by up to a tenth; what was found for the old ones is the seed. Quality against a
