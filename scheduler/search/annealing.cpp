@@ -8,6 +8,8 @@ namespace counterflow {
 namespace {
 
 constexpr SearchModel::OpId kFused = SearchModel::kFused;
+// On a longer path most moves lie within a stretch of one rank, where they change nothing.
+constexpr std::size_t kLongPath = 1'000;
 
 }  // namespace
 
@@ -159,7 +161,7 @@ bool OrderAnnealing::cuts_pair(const Move& move) const {
 // Mostly a single op passes a few others; now and then whole blocks, for where memory ties an F to
 // its gradient work.
 bool OrderAnnealing::propose(Move& move) {
-  const bool at_turn = !turns_.empty() && random_.below(2) == 0;
+  const bool at_turn = path_.size() > kLongPath && !turns_.empty() && random_.below(2) == 0;
   const std::vector<Place>& places = at_turn ? turns_ : path_;
   const Place place = places[random_.below(static_cast<std::uint32_t>(places.size()))];
   const auto size = static_cast<std::uint32_t>(orders_[place.rank].size());
