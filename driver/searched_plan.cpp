@@ -3,15 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "driver/auto_schedule.h"
 #include "report/format.h"
 #include "scheduler/bounds/lower_bound.h"
+#include "simulator/monte_carlo.h"
 
 namespace counterflow {
 namespace {
+
+// A search takes each message for the only one on its way. Where messages share links, what it ends
+// with is run to see which is the fastest.
+SearchResult search_for_makespan(const Plan& plan, std::span<const Schedule> seeds,
+                                 const SearchBudget& budget) {
+  if (plan.problem.links.topology() == nullptr || budget.goal != SearchGoal::makespan) {
+    return search(plan.problem, seeds, budget);
+  }
+  SearchResult result =
+      search(plan.problem, seeds, budget,
+             makespan_under(plan.problem, plan.config.execution, {}, {}, DisturbedMakespan{}));
+  result.makespan = result.objective;
+  return result;
+}
 
 std::string outcome(const SearchedPlan& searched, SearchGoal goal, Time bound) {
   const SearchResult& result = searched.result;
@@ -52,7 +68,7 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     searched.result = std::move(found.result);
     searched.robustness = std::move(found.robustness);
   } else {
-    searched.result = search(plan.problem, seeds, budget);
+    searched.result = search_for_makespan(plan, seeds, budget);
   }
   plan.schedule = searched.result.schedule;
   plan.proven_bound = searched.result.lower_bound;

@@ -245,3 +245,21 @@ def test_scenarios_that_no_order_stands(counterflow, config):
 
 def test_frontier_has_no_robust_goals(counterflow, config):
     assert "--goal" in counterflow("frontier", config(H34 + JITTER), "--goal", "p95", code=2).err
+
+
+def test_search_over_shared_links_is_never_worse_than_a_family_run_over_them(counterflow, tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "units: {time: ms}\n"
+        "pipeline: {ranks: 2, microbatches: 4, schedule: gpipe}\n"
+        "stages: {forward: 1, backward_input: 1, backward_weight: 1}\n"
+        "links: {message: 10MB}\n"
+        "topology: {ranks_per_node: 1, nic: {bandwidth: 1GB/s}}\n",
+        encoding="utf-8",
+    )
+    found = counterflow("search", path, "--iterations", "300", "--json").json
+    # One message takes 10 ms: there and back in the least time, beside what rank 1 computes.
+    assert found["lower_bound_ns"] >= 2 * 10_000_000 + 3_000_000
+    for family in ["gpipe", "1f1b", "zb-h1", "zb-h2"]:
+        run = counterflow("simulate", path, "--schedule", family, "--json").json
+        assert found["makespan_ns"] <= run["makespan_ns"], family
