@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -8,26 +7,10 @@
 namespace counterflow {
 namespace {
 
-// Activations and gradients travel on communicators of their own: with two ranks, or where a rank's
-// next and previous are the same, first-in first-out matching could otherwise mistake one for the
-// other. A file that groups both kinds says that it has one communicator for both.
-std::vector<CommunicatorKind> kinds_for(const Program& program) {
-  const auto mixes = [](const RankProgram& rank) {
-    return std::ranges::any_of(rank.instructions, [&](const Instruction& instruction) {
-      const auto group = rank.transfers_of(instruction);
-      return std::ranges::any_of(group, [&](const Transfer& transfer) {
-        return transfer.payload.kind != group.front().payload.kind;
-      });
-    });
-  };
-  if (std::ranges::any_of(program.ranks, mixes)) return {CommunicatorKind::pipeline};
-  return {CommunicatorKind::activations, CommunicatorKind::gradients};
-}
-
 class Assignment {
  public:
-  explicit Assignment(const Program& program)
-      : kinds_(kinds_for(program)), members_(kinds_.size()), ids_(kinds_.size()) {
+  Assignment(const Program& program, std::vector<CommunicatorKind> kinds)
+      : kinds_(std::move(kinds)), members_(kinds_.size()), ids_(kinds_.size()) {
     for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
       for (const Transfer& transfer : program.ranks[rank].transfers) {
         members_[index_of(transfer)].insert(static_cast<Rank>(rank));
@@ -70,10 +53,8 @@ class Assignment {
   std::vector<CommunicatorId> ids_;      // [kind]
 };
 
-}  // namespace
-
-Program assign_communicators(const Problem& problem, Program program) {
-  Assignment assignment(program);
+Program assigned(const Problem& problem, Program program, std::vector<CommunicatorKind> kinds) {
+  Assignment assignment(program, std::move(kinds));
   program.communicators = assignment.communicators();
   for (RankProgram& rank : program.ranks) {
     assignment.number_messages(rank, static_cast<std::size_t>(problem.ranks()));
@@ -83,6 +64,19 @@ Program assign_communicators(const Problem& problem, Program program) {
     }
   }
   return program;
+}
+
+}  // namespace
+
+// With two ranks, or where a rank's next and previous are the same, first-in first-out matching
+// could otherwise mistake an activation for a gradient.
+Program assign_communicators(const Problem& problem, Program program) {
+  return assigned(problem, std::move(program),
+                  {CommunicatorKind::activations, CommunicatorKind::gradients});
+}
+
+Program assign_one_communicator(const Problem& problem, Program program) {
+  return assigned(problem, std::move(program), {CommunicatorKind::pipeline});
 }
 
 }  // namespace counterflow

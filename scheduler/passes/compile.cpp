@@ -15,9 +15,10 @@ constexpr std::array kPasses = {
     Pass{"assign_buffers", assign_buffers},     Pass{"thin_waits", thin_waits},
 };
 
-// A file's transfers stay where they are: on the rank's one stream.
+// A file's transfers stay where they are: on the rank's one stream, and on one channel to each
+// peer.
 constexpr std::array kImportPasses = {
-    Pass{"assign_communicators", assign_communicators},
+    Pass{"assign_communicators", assign_one_communicator},
     Pass{"insert_events", insert_events},
     Pass{"assign_buffers", assign_own_buffers},
     Pass{"thin_waits", thin_waits},

@@ -24,6 +24,8 @@ namespace counterflow {
 
 // One communicator for activations, one for gradients; numbers the messages of each channel. O(n).
 [[nodiscard]] Program assign_communicators(const Problem& problem, Program program);
+// One for both, as a file means that names none and has no tags. O(n).
+[[nodiscard]] Program assign_one_communicator(const Problem& problem, Program program);
 
 // Each (peer, direction) of a rank gets a transfer stream of its own. O(n).
 [[nodiscard]] Program assign_streams(const Problem& problem, Program program);

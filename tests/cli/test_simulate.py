@@ -306,7 +306,8 @@ def test_auto_respects_memory(counterflow, config):
     ).json
     assert report["schedule"] == "zb-h1"
     assert max(rank["peak_activations"] for rank in report["per_rank"]) <= 4
-    # No family holds so little; a search still finds an order.
+    # No family takes such a placement; a search still finds an order.
+    path = config(pipeline("auto", 4, 8, ", placement: [2, 0, 3, 1]"))
     report = counterflow(
         "simulate", path, "--set", "memory.limit_activations=1", "--json", code=0
     ).json

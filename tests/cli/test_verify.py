@@ -323,3 +323,27 @@ def test_a_reduction_before_the_last_gradient_is_a_fault(counterflow, config, tm
     (fault,) = result.json["diagnostics"]
     assert (fault["rule"], fault["index"], fault["op"]) == ("reduction", 2, "0REDUCE_GRAD")
     assert "REDUCE_GRAD of stage 0 precedes 0W0" in fault["message"]
+
+
+def test_a_file_has_one_channel_each_way_between_two_ranks(counterflow, config, tmp_path):
+    path = config(
+        "pipeline: {schedule: interleaved-1f1b, ranks: 2, microbatches: 2, placement: loop}\n"
+        "stages: {forward: 1ms, backward_input: 1ms, backward_weight: 1ms}\n"
+    )
+    file = tmp_path / "order.csv"
+    # Rank 1 sends an activation, then a gradient; rank 0 takes them the other way round.
+    file.write_text(
+        "0F0,0SEND_F0,2RECV_F0,2F0,2SEND_F0,0F1,0SEND_F1,2RECV_B0,2RECV_F1,2B0,2SEND_B0,2F1,"
+        "2SEND_F1,2RECV_B1,2B1,2SEND_B1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1F0,1SEND_F0,3RECV_F0,3F0,3B0,1RECV_F1,1F1,1SEND_F1,3SEND_B0,1RECV_B0,3RECV_F1,"
+        "3F1,3B1,3SEND_B1,1RECV_B1,1B0,1SEND_B0,1B1,1SEND_B1\n",
+        encoding="utf-8",
+    )
+    for semantics in ["buffered", "posted", "all"]:
+        result = counterflow(
+            "verify", path, "--schedule", file, "--semantics", semantics, code=1
+        )
+        assert "[crossing] is message 1 from rank 1 (position 8, 1SEND_F1)" in result.err
+    repaired = counterflow("verify", path, "--schedule", file, "--repair", code=0)
+    file.write_text(repaired.out, encoding="utf-8")
+    counterflow("verify", path, "--schedule", file, code=0)
