@@ -106,7 +106,8 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
     throw InputError(where,
                      fmt::format("the schedule file '{}' does not say which rank holds which "
                                  "stage: give pipeline.placement (loop, v, wave, "
-                                 "bidirectional or a list)",
+                                 "bidirectional or a list), for example --set "
+                                 "pipeline.placement=loop",
                                  path.string()));
   }
   const int ranks = config.ranks.value;
@@ -230,7 +231,7 @@ bool is_schedule_file(std::string_view schedule) {
 }
 
 std::string unknown_schedule(std::string_view name) {
-  const std::string guess = did_you_mean(name, nearest_family(name));
+  const std::string guess = did_you_mean(name, {nearest_family(name)});
   if (!guess.empty()) {
     return fmt::format(
         "unknown schedule '{}'{} `counterflow schedules` lists the families; a file "
@@ -266,7 +267,8 @@ Problem make_problem_on_placement(const Config& config) {
   if (!config.placement) {
     throw InputError(
         config.schedule.where,
-        fmt::format("schedule {} needs pipeline.placement: loop, v, wave, bidirectional or a list",
+        fmt::format("schedule {} needs pipeline.placement: loop, v, wave, bidirectional or a list, "
+                    "for example --set pipeline.placement=loop",
                     config.schedule.value));
   }
   const PlacementKind kind = config.placement->value.kind;
