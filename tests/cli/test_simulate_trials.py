@@ -106,4 +106,16 @@ def test_a_bad_scenario_names_its_line(counterflow, config):
     result = counterflow("simulate", config(), "--scenario", scenario, code=2)
     assert "bad.yaml:2" in result.err and "from 0 to 3" in result.err
     missing = counterflow("simulate", config(), "--scenario", "no.yaml", code=2)
-    assert "no.yaml" in missing.err
+    assert "no.yaml" in missing.err and "a YAML scenario" in missing.err
+
+
+def test_a_scenario_says_that_the_bound_is_of_the_costs_as_given(counterflow, config):
+    scenario = config("slow: [{rank: 2, factor: 2}]\n", "slow.yaml")
+    plain = counterflow("simulate", config(), "--json", code=0).json
+    slow = counterflow("simulate", config(), "--scenario", scenario, "--json", code=0).json
+    assert slow["lower_bound_ns"] == plain["lower_bound_ns"]
+    assert slow["gap"] == pytest.approx(slow["makespan_ns"] / slow["lower_bound_ns"] - 1)
+    assert not any("costs as given" in each for each in plain["warnings"])
+    assert any("costs as given" in each for each in slow["warnings"])
+    text = counterflow("simulate", config(), "--scenario", scenario, code=0).out
+    assert "the costs as given, without the scenario" in text
