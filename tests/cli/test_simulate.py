@@ -288,6 +288,8 @@ def test_a_seed_that_is_none_names_the_rule(counterflow, config, command, option
     [
         ("simulate", "--trials", 10_000_000),
         ("simulate", "--threads", 1024),
+        ("search", "--trials", 10_000_000),
+        ("search", "--threads", 1024),
         ("partition", "--iterations", 1_000_000_000),
     ],
 )
