@@ -101,6 +101,30 @@ def test_a_failed_rank_is_a_no(counterflow, config):
     assert text.out == "" and "rank 2" in text.err
 
 
+def test_a_dead_link_is_the_cause_and_named_with_its_direction(counterflow, config):
+    scenario = config("outages: [{link: [1, 2]}]\n", "outage.yaml")
+    result = counterflow("simulate", config(), "--scenario", scenario, "--json", code=1)
+    first = result.json["first_blocked"]
+    assert (first["rank"], first["op"]) == (1, "1SEND_F0")
+    assert first["reason"].endswith("stands still on the link from rank 1 to rank 2")
+    assert "the first that could not proceed is 1SEND_F0 of rank 1" in result.err
+    receiver = result.json["per_rank"][2]["blocked"]
+    assert receiver["op"] == "2RECV_F0"
+    assert receiver["reason"].endswith("on the link from rank 1 to rank 2")
+    assert receiver["since_ns"] == first["since_ns"] == 2_000_000
+    # Rank 3 has waited since the begin, but only for rank 2.
+    assert "2SEND_F0 of rank 2, which has not come to it" in (
+        result.json["per_rank"][3]["blocked"]["reason"])
+
+
+def test_a_dead_link_backwards_is_named_from_its_sender(counterflow, config):
+    scenario = config("outages: [{link: [2, 1]}]\n", "outage.yaml")
+    first = counterflow(
+        "simulate", config(), "--scenario", scenario, "--json", code=1).json["first_blocked"]
+    assert (first["rank"], first["op"]) == (2, "2SEND_B0")
+    assert first["reason"].endswith("on the link from rank 2 to rank 1")
+
+
 def test_a_bad_scenario_names_its_line(counterflow, config):
     scenario = config("slow:\n  - {rank: 9, factor: 2}\n", "bad.yaml")
     result = counterflow("simulate", config(), "--scenario", scenario, code=2)
