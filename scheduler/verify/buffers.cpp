@@ -11,6 +11,7 @@
 
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/op_messages.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -139,7 +140,7 @@ class BufferChecker {
   }
 
   void check_transfer(const Transfer& transfer) {
-    const Op op = rank_.instructions[at_].op;
+    const Op op = op_of(rank_.instructions[at_], transfer);
     if (transfer.slot == kNone) {
       return fault("buffer", op, fmt::format("{} names no buffer", to_string(op)));
     }

@@ -108,6 +108,22 @@ def test_dualpipev_file(counterflow, config):
     assert [rank["peak_activations"] for rank in report["per_rank"]] == [9] * 4
 
 
+@pytest.mark.parametrize("stray", ["60000UNSHARD", "9UNSHARD", "9REDUCE_GRAD"])
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_stage_without_compute_is_one_fault_and_no_larger_problem(
+    counterflow, config, tmp_path, stray, at
+):
+    rows = ["0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1"]
+    rows[at] += f",{stray}"
+    (tmp_path / "order.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    result = counterflow("verify", config(file_config(2, 2, "order.csv")), "--json", code=1)
+    (fault,) = result.json["diagnostics"]
+    assert (fault["rule"], fault["rank"], fault["index"]) == ("range", at, 4)
+    assert fault["op"] == stray
+    stage = stray.rstrip("UNSHARDECG_")
+    assert fault["message"] == f"there is no stage {stage}; the problem has stages 0..1"
+
+
 @pytest.mark.parametrize(
     ("rows", "rule_words"),
     [
