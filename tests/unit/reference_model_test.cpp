@@ -10,25 +10,21 @@
 #include "reference/gelu.h"
 #include "reference/mlp.h"
 #include "reference/model_compute.h"
-#include "reference/numbers.h"
 #include "scheduler/passes/compile.h"
 #include "schedules/registry.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/layer_checks.h"
 #include "tests/support/problems.h"
 
 namespace counterflow {
 namespace {
 
 using namespace reference;  // NOLINT(google-build-using-namespace): everything here is of it
+using testing::expect_gradients;
+using testing::numbers;
 using testing::worst_difference;
 
 constexpr double kTolerance = 1e-7;
-
-std::vector<double> numbers(std::size_t count, std::uint64_t series) {
-  std::vector<double> values(count);
-  fill_uniform(std::span(values), 99, series, 1);
-  return values;
-}
 
 TEST(Gelu, MatchesKnownValuesAndItsSlope) {
   EXPECT_DOUBLE_EQ(gelu(0.0), 0);
@@ -53,28 +49,6 @@ TEST(Linear, MultipliesAndAdds) {
   std::vector<double> gradients(9, 1);
   linear.weight_gradient(x, std::vector<double>{1, 0, 0, 0, 1, 1}, gradients);
   EXPECT_EQ(gradients, (std::vector<double>{2, 2, 3, 1, 3, 1, 2, 2, 2}));
-}
-
-// dL/dx and dL/dw of L = <weights, y> against finite differences, for any layers.
-void expect_gradients(const StageLayers<double>& layers) {
-  const auto sizes = layers.sizes();
-  std::vector<double> parameters(sizes.parameters);
-  layers.initialise(3, 0, parameters);
-  std::vector<double> input = numbers(sizes.input, 1);
-  const std::vector<double> direction = numbers(sizes.output, 2);
-  std::vector<double> output(sizes.output);
-  std::vector<double> saved(sizes.saved);
-  const auto value = [&] {
-    layers.forward(parameters, input, output, saved);
-    return std::inner_product(output.begin(), output.end(), direction.begin(), 0.0);
-  };
-  EXPECT_NE(value(), 0);
-  std::vector<double> input_gradient(sizes.input);
-  std::vector<double> gradients(sizes.parameters);
-  layers.input_gradient(parameters, input, direction, input_gradient, saved);
-  layers.weight_gradient(input, saved, gradients);
-  EXPECT_LT(worst_difference(value, input, input_gradient), kTolerance);
-  EXPECT_LT(worst_difference(value, parameters, gradients), kTolerance);
 }
 
 TEST(Mlp, GradientsMatchFiniteDifferences) {
