@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "scheduler/graph/matching.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow {
@@ -79,6 +80,7 @@ class Explainer {
   struct DeadMessage {
     std::uint32_t index = 0;  // of its instruction here
     Transfer transfer;
+    Op sent_by;
     Time since{0};
   };
 
@@ -97,7 +99,14 @@ class Explainer {
             times_of(other.rank)[matching_.instruction(other.rank, other.transfer)];
         if (there.begin < Time{0} || (there.end >= Time{0} && body.count > 1)) continue;
         const Time since = std::max(times[i].begin, there.begin);
-        if (!first || since < first->since) first = {i, program_.ranks[rank].transfers[t], since};
+        if (first && first->since <= since) continue;
+        const Transfer& transfer = program_.ranks[rank].transfers[t];
+        const Matching::End sender = transfer.is_send ? Matching::End{rank, t} : other;
+        const std::uint32_t send = matching_.instruction(sender.rank, sender.transfer);
+        first = {i, transfer,
+                 op_of(instruction(sender.rank, send),
+                       program_.ranks[sender.rank].transfers[sender.transfer]),
+                 since};
       }
     }
     return first;
@@ -106,8 +115,9 @@ class Explainer {
   [[nodiscard]] static std::string reason_of(const DeadMessage& message, std::uint32_t rank) {
     const bool sends = message.transfer.is_send;
     return fmt::format(
-        "waits for its message, which stands still on the link from rank {} to rank {}",
-        sends ? rank : message.transfer.peer, sends ? message.transfer.peer : rank);
+        "waits for the message of {}, which stands still on the link from rank {} to rank {}",
+        to_string(message.sent_by), sends ? rank : message.transfer.peer,
+        sends ? message.transfer.peer : rank);
   }
 
   [[nodiscard]] std::string reason(std::uint32_t rank, std::uint32_t index) const {

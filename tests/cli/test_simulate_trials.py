@@ -101,28 +101,26 @@ def test_a_failed_rank_is_a_no(counterflow, config):
     assert text.out == "" and "rank 2" in text.err
 
 
-def test_a_dead_link_is_the_cause_and_named_with_its_direction(counterflow, config):
-    scenario = config("outages: [{link: [1, 2]}]\n", "outage.yaml")
+@pytest.mark.parametrize(
+    ("link", "rank", "op", "sent_by", "since"),
+    [((1, 2), 2, "2RECV_F0", "1SEND_F0", 2_000_000), ((2, 1), 1, "1RECV_B0", "2SEND_B0", 8_000_000)],
+    ids=["forwards", "backwards"],
+)
+def test_a_dead_link_is_the_cause_and_named_with_its_direction(
+    counterflow, config, link, rank, op, sent_by, since
+):
+    """A send that is buffered has ended: its message still stands on the link."""
+    scenario = config(f"outages: [{{link: {list(link)}}}]\n", "outage.yaml")
     result = counterflow("simulate", config(), "--scenario", scenario, "--json", code=1)
     first = result.json["first_blocked"]
-    assert (first["rank"], first["op"]) == (1, "1SEND_F0")
-    assert first["reason"].endswith("stands still on the link from rank 1 to rank 2")
-    assert "the first that could not proceed is 1SEND_F0 of rank 1" in result.err
-    receiver = result.json["per_rank"][2]["blocked"]
-    assert receiver["op"] == "2RECV_F0"
-    assert receiver["reason"].endswith("on the link from rank 1 to rank 2")
-    assert receiver["since_ns"] == first["since_ns"] == 2_000_000
-    # Rank 3 has waited since the begin, but only for rank 2.
-    assert "2SEND_F0 of rank 2, which has not come to it" in (
-        result.json["per_rank"][3]["blocked"]["reason"])
-
-
-def test_a_dead_link_backwards_is_named_from_its_sender(counterflow, config):
-    scenario = config("outages: [{link: [2, 1]}]\n", "outage.yaml")
-    first = counterflow(
-        "simulate", config(), "--scenario", scenario, "--json", code=1).json["first_blocked"]
-    assert (first["rank"], first["op"]) == (2, "2SEND_B0")
-    assert first["reason"].endswith("on the link from rank 2 to rank 1")
+    assert (first["rank"], first["op"], first["since_ns"]) == (rank, op, since)
+    assert first["reason"] == (f"waits for the message of {sent_by}, which stands still on the link "
+                               f"from rank {link[0]} to rank {link[1]}")
+    assert f"the first that could not proceed is {op} of rank {rank}" in result.err
+    # The others wait too, some of them for longer, but only for ranks that have not come.
+    for other in result.json["per_rank"]:
+        if other["blocked"] and other["blocked"]["rank"] != rank:
+            assert "has not come to it" in other["blocked"]["reason"]
 
 
 def test_a_bad_scenario_names_its_line(counterflow, config):

@@ -364,7 +364,7 @@ def test_a_reduction_before_the_last_gradient_is_a_fault(counterflow, config, tm
     result = counterflow("verify", path, "--json", code=1)
     (fault,) = result.json["diagnostics"]
     assert (fault["rule"], fault["index"], fault["op"]) == ("reduction", 2, "0REDUCE_GRAD")
-    assert "REDUCE_GRAD of stage 0 precedes 0W0" in fault["message"]
+    assert "stands before 0W0" in fault["message"]
 
 
 def test_a_file_has_one_channel_each_way_between_two_ranks(counterflow, config, tmp_path):
