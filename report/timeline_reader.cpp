@@ -71,7 +71,8 @@ class BoxReader {
     }
   }
 
-  // An in-order stream begins nothing before what it began last has ended.
+  // An in-order stream begins nothing before what holds it has ended. Of transfers no more is known:
+  // they are shown from when their message moves.
   Interval read_interval(json::Row& row, const Box& box) {
     const Time begin{row.integer(-1, kMaxTime)};
     const bool ran = begin >= Time{0};
@@ -81,7 +82,7 @@ class BoxReader {
                            free_at));
     }
     const Time end{row.integer(begin.count(), ran ? kMaxTime : begin.count())};
-    if (ran) free_at = holds_stream(box) ? end.count() : begin.count();
+    if (ran && holds_stream(box)) free_at = end.count();
     return {begin, end};
   }
 
