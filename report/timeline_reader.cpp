@@ -71,8 +71,8 @@ class BoxReader {
     }
   }
 
-  // An in-order stream begins nothing before what holds it has ended. Of transfers no more is known:
-  // they are shown from when their message moves.
+  // An in-order stream begins nothing before what holds it has ended. Of transfers no more is
+  // known: they are shown from when their message moves.
   Interval read_interval(json::Row& row, const Box& box) {
     const Time begin{row.integer(-1, kMaxTime)};
     const bool ran = begin >= Time{0};
