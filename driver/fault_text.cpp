@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include "driver/faults.h"
-#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow {

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
-#include <vector>
 
-#include "scheduler/graph/collective_groups.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow::exec {
@@ -28,9 +25,8 @@ class Explainer {
     const Instruction& what = instruction(index);
     if (!progress_.begun(index)) {
       return fmt::format("{} waits for an instruction of rank {} that does not end",
-                         called(rank, what), rank);
+                         to_string(what.op), rank);
     }
-    if (what.kind == InstructionKind::collective) return absent_from(index);
     if (what.kind != InstructionKind::transfer) {
       return fmt::format("{} has begun and does not end", to_string(what.op));
     }
@@ -51,35 +47,6 @@ class Explainer {
   }
 
  private:
-  // What an instruction is called in words.
-  [[nodiscard]] std::string called(std::uint32_t rank, const Instruction& what) const {
-    if (what.kind != InstructionKind::collective) return to_string(what.op);
-    const Collective& collective = program_.ranks[rank].collectives[what.body.first];
-    return fmt::format("{} {} of communicator {}", name(collective.kind), collective.sequence,
-                       what.communicator);
-  }
-
-  // Who does not come to a collective.
-  [[nodiscard]] std::string absent_from(Index index) const {
-    const std::uint32_t rank = prerequisites_.rank(index);
-    const std::string what = called(rank, instruction(index));
-    const std::vector<CollectiveGroup> groups = collective_groups(program_);
-    const auto group = std::ranges::find_if(groups, [&](const CollectiveGroup& each) {
-      return std::ranges::any_of(each.members, [&](const CollectiveGroup::Member& member) {
-        return prerequisites_.index(member.rank, member.instruction) == index;
-      });
-    });
-    if (!group->possible) {
-      return fmt::format("{} never begins: not every member calls it, or not for the same", what);
-    }
-    for (const CollectiveGroup::Member& member : group->members) {
-      if (progress_.begun(prerequisites_.index(member.rank, member.instruction))) continue;
-      return fmt::format("{} waits for rank {}, which has not begun it: {}", what, member.rank,
-                         doing(member.rank));
-    }
-    return fmt::format("{} has begun and does not end", what);
-  }
-
   // The first thing of a rank that is under way, or that has not begun.
   [[nodiscard]] std::string doing(std::uint32_t rank) const {
     const auto size = static_cast<std::uint32_t>(program_.ranks[rank].instructions.size());
@@ -87,7 +54,7 @@ class Explainer {
       const Index index = prerequisites_.index(rank, i);
       if (progress_.ended(index)) continue;
       return fmt::format("rank {} is at {}", rank,
-                         called(rank, program_.ranks[rank].instructions[i]));
+                         to_string(program_.ranks[rank].instructions[i].op));
     }
     return fmt::format("rank {} is done", rank);
   }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "executor/exchange.h"
-#include "executor/meetings.h"
 #include "executor/progress.h"
 #include "scheduler/graph/matching.h"
 #include "scheduler/graph/prerequisites.h"
@@ -42,8 +41,7 @@ class Machine {
         matching_(program),
         prerequisites_(program, settings.execution),
         states_(std::make_unique<State[]>(prerequisites_.size())),
-        exchange_(program, matching_, settings.execution.semantics, memories_),
-        meetings_(program, memories_) {
+        exchange_(program, matching_, settings.execution.semantics, memories_) {
     for (const RankProgram& rank : program.ranks) memories_.emplace_back(rank);
     make_lanes();
   }
@@ -99,7 +97,6 @@ class Machine {
   void begin_step() {
     timelines_.assign(program_.ranks.size(), {});
     exchange_.clear();
-    meetings_.clear();
     left_.store(prerequisites_.size());
     for (Index index = 0; index < prerequisites_.size(); ++index) {
       State& state = states_[index];
@@ -183,7 +180,7 @@ class Machine {
         end(index);
         break;
       case InstructionKind::collective:
-        meet(index);
+        fail(index, "collectives are not run by this backend yet");
         break;
     }
   }
@@ -235,16 +232,6 @@ class Machine {
     if (what.body.count == 0) end(index);
   }
 
-  void meet(Index index) {
-    const Meetings::Outcome outcome =
-        meetings_.arrive(prerequisites_.rank(index), prerequisites_.instruction(index));
-    const auto member = [this](const Meetings::Member& each) {
-      return prerequisites_.index(each.rank, each.instruction);
-    };
-    if (!outcome.fault.empty()) return fail(member(outcome.at), outcome.fault);
-    for (const Meetings::Member& each : outcome.ended) end(member(each));
-  }
-
   [[nodiscard]] Index owner(Matching::End end) const {
     return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
   }
@@ -285,7 +272,6 @@ class Machine {
   std::unique_ptr<State[]> states_;   // [index]
   std::vector<RankMemory> memories_;  // [rank]
   Exchange exchange_;
-  Meetings meetings_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<RankTimeline> timelines_;
   std::atomic<std::size_t> left_{0};  // instructions that have not ended

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "scheduler/graph/blocking.h"
-#include "scheduler/graph/collective_groups.h"
 #include "scheduler/graph/recordings.h"
 #include "simulator/collectives.h"
 

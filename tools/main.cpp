@@ -38,7 +38,7 @@ std::string unexpected(const CLI::App& app) {
                                                   : "unexpected argument";
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string_view bare = std::string_view(word).substr(0, word.find('='));
-  std::string hint = did_you_mean(bare, views);
+  std::string hint = did_you_mean(bare, nearest(bare, views));
   if (hint.empty() && !is_option && !known.empty()) {
     hint = fmt::format("; there are {}", fmt::join(known, ", "));
   }

@@ -11,7 +11,6 @@
 
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/op_messages.h"
-#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -121,8 +120,8 @@ class BufferChecker {
         channels_, op, [&](Channels::Id id) { use(id, false); },
         [&](Channels::Id id) { use(id, true); });
     // I leaves something for W where W follows.
-    const bool forward = op.kind == OpKind::forward;
-    check_next(of_stage(BufferPool::saved, op), forward, !forward, op);
+    const bool writes = !is_backward(op.kind);
+    check_next(of_stage(BufferPool::saved, op), writes, !writes, op);
     if (accumulates(op)) check_next(of_stage(BufferPool::accumulators, op), true, false, op);
   }
 
@@ -140,7 +139,7 @@ class BufferChecker {
   }
 
   void check_transfer(const Transfer& transfer) {
-    const Op op = op_of(rank_.instructions[at_], transfer);
+    const Op op = rank_.instructions[at_].op;
     if (transfer.slot == kNone) {
       return fault("buffer", op, fmt::format("{} names no buffer", to_string(op)));
     }
