@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "driver/faults.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow {

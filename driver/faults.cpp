@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow {
@@ -21,15 +22,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
-}
-
-std::string place(const Diagnostic& fault) {
-  std::string text;
-  if (fault.rank) text += fmt::format("rank {}, ", *fault.rank);
-  if (fault.index) text += fmt::format("position {}, ", *fault.index);
-  if (fault.op.kind != OpKind::none) text += to_string(fault.op) + ", ";
-  if (text.ends_with(", ")) text.resize(text.size() - 2);
-  return text;
 }
 
 // The cells of one rank around a position, and a line of markers under it.
@@ -51,11 +43,6 @@ std::string excerpt(const std::vector<std::string_view>& cells, std::ptrdiff_t i
 }
 
 }  // namespace
-
-std::string to_line(const Diagnostic& fault) {
-  const std::string where = place(fault);
-  return fmt::format("{}{}[{}] {}", where, where.empty() ? "" : ": ", fault.rule, fault.message);
-}
 
 std::string to_text(const Diagnostics& faults, const GridOf& grid, std::size_t most) {
   const std::vector<std::string_view> rows = split(grid.csv, '\n');

@@ -29,9 +29,6 @@ struct GridOf {
 // So many faults are printed with their grid; a list may have as many as the schedule has ops.
 inline constexpr std::size_t kMostFaultsShown = 20;
 
-// One fault in a line: place, op, rule and message.
-[[nodiscard]] std::string to_line(const Diagnostic& fault);
-
 // The first `most` faults: rule, rank, position, op and message, and the cells around it with a
 // marker below. O(grid), however many there are.
 [[nodiscard]] std::string to_text(const Diagnostics& faults, const GridOf& grid,

@@ -42,8 +42,11 @@ std::optional<std::string_view> split_fault(const Problem& problem, const Op& op
 
 int chunks_in(const ScheduleFile& file, int ranks, PlacementKind kind) {
   if (kind == PlacementKind::bidirectional) return 1;
+  // A stage is what computes: one that is only sent, received or unsharded is a slip of its number.
   int stages = 0;
-  for_each_op(file, [&](const Op& op) { stages = std::max(stages, op.stage + 1); });
+  for_each_op(file, [&](const Op& op) {
+    if (is_compute(op.kind)) stages = std::max(stages, op.stage + 1);
+  });
   return std::max(kind == PlacementKind::v ? 2 : 1, (stages + ranks - 1) / ranks);
 }
 

@@ -106,7 +106,8 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
     throw InputError(where,
                      fmt::format("the schedule file '{}' does not say which rank holds which "
                                  "stage: give pipeline.placement (loop, v, wave, "
-                                 "bidirectional or a list)",
+                                 "bidirectional or a list), for example --set "
+                                 "pipeline.placement=loop",
                                  path.string()));
   }
   const int ranks = config.ranks.value;
@@ -132,7 +133,6 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
                     file.name));
   }
   plan.schedule = file.compute();
-  plan.problem = with_keeping_of(std::move(plan.problem), plan.schedule);
   const std::vector<std::string> said = advice(file);
   plan.notes.insert(plan.notes.end(), said.begin(), said.end());
   plan.file = std::move(file);
@@ -185,7 +185,6 @@ void plan_automatically(Plan& plan) {
   AutoChoice choice = choose_automatically(plan);
   plan.family = choice.family;
   plan.schedule = std::move(choice.schedule);
-  plan.problem = with_keeping(std::move(plan.problem), std::move(choice.keeping));
   plan.notes.push_back(std::move(choice.note));
 }
 
@@ -232,7 +231,7 @@ bool is_schedule_file(std::string_view schedule) {
 }
 
 std::string unknown_schedule(std::string_view name) {
-  const std::string guess = did_you_mean(name, nearest_family(name));
+  const std::string guess = did_you_mean(name, {nearest_family(name)});
   if (!guess.empty()) {
     return fmt::format(
         "unknown schedule '{}'{} `counterflow schedules` lists the families; a file "
@@ -268,7 +267,8 @@ Problem make_problem_on_placement(const Config& config) {
   if (!config.placement) {
     throw InputError(
         config.schedule.where,
-        fmt::format("schedule {} needs pipeline.placement: loop, v, wave, bidirectional or a list",
+        fmt::format("schedule {} needs pipeline.placement: loop, v, wave, bidirectional or a list, "
+                    "for example --set pipeline.placement=loop",
                     config.schedule.value));
   }
   const PlacementKind kind = config.placement->value.kind;

@@ -10,7 +10,6 @@
 #include "driver/auto_schedule.h"
 #include "report/format.h"
 #include "scheduler/bounds/lower_bound.h"
-#include "scheduler/search/choices.h"
 #include "simulator/monte_carlo.h"
 
 namespace counterflow {
@@ -18,20 +17,16 @@ namespace {
 
 // A search takes each message for the only one on its way. Where messages share links, what it ends
 // with is run to see which is the fastest.
-ChosenSearch search_for_makespan(const Plan& plan, std::span<const Schedule> seeds,
+SearchResult search_for_makespan(const Plan& plan, std::span<const Schedule> seeds,
                                  const SearchBudget& budget) {
-  ChosenSearch found = search_choices(plan.problem, seeds, budget);
-  if (plan.problem.links.topology() == nullptr || budget.goal != SearchGoal::makespan) return found;
-  std::vector<Schedule> candidates;
-  for (const Schedule& seed : seeds) candidates.push_back(with_restores(found.problem, seed));
-  candidates.push_back(found.result.schedule);
-  const Time bound = found.result.lower_bound;
-  found.result =
-      search(found.problem, candidates, budget,
-             makespan_under(found.problem, plan.config.execution, {}, {}, DisturbedMakespan{}));
-  found.result.makespan = found.result.objective;
-  found.result.lower_bound = std::min(bound, found.result.makespan);
-  return found;
+  if (plan.problem.links.topology() == nullptr || budget.goal != SearchGoal::makespan) {
+    return search(plan.problem, seeds, budget);
+  }
+  SearchResult result =
+      search(plan.problem, seeds, budget,
+             makespan_under(plan.problem, plan.config.execution, {}, {}, DisturbedMakespan{}));
+  result.makespan = result.objective;
+  return result;
 }
 
 std::string outcome(const SearchedPlan& searched, SearchGoal goal, Time bound) {
@@ -68,23 +63,18 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     plan.file.reset();
   }
   for (Schedule& family : family_schedules(plan.problem)) seeds.push_back(std::move(family));
-  std::vector<Keeping> keeping = plan.problem.keeping;
   if (robust) {
     RobustSearch found = robust_search(plan, seeds, budget, *robust);
     searched.result = std::move(found.result);
     searched.robustness = std::move(found.robustness);
   } else {
-    ChosenSearch found = search_for_makespan(plan, seeds, budget);
-    searched.result = std::move(found.result);
-    keeping = std::move(found.problem.keeping);
+    searched.result = search_for_makespan(plan, seeds, budget);
   }
   plan.schedule = searched.result.schedule;
   plan.proven_bound = searched.result.lower_bound;
   if (!searched.result.is_optimal()) {
-    plan.proven_bound =
-        std::max(plan.proven_bound, lower_bound_of_choices(plan.problem, BoundEffort::full));
+    plan.proven_bound = std::max(plan.proven_bound, lower_bound(plan.problem, BoundEffort::full));
   }
-  plan.problem = with_keeping(std::move(plan.problem), std::move(keeping));
   plan.notes.push_back(outcome(searched, budget.goal, plan.proven_bound));
   return searched;
 }

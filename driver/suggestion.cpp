@@ -1,22 +1,16 @@
 #include "driver/suggestion.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <cstddef>
-
-#include "scheduler/problem/config.h"
+#include "scheduler/problem/guess.h"
 
 namespace counterflow {
-namespace {
 
-constexpr std::size_t kLongestWord = 64;
-
-}  // namespace
-
-std::string did_you_mean(std::string_view word, std::string_view guess) {
-  word = word.substr(0, kLongestWord);
-  if (guess.empty() || edit_distance(word, guess) > 2 * (1 + word.size() / 3)) return {};
-  return fmt::format(", did you mean '{}'?", guess);
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::vector<std::string_view> likely = guesses(word, known);
+  if (likely.empty()) return {};
+  return fmt::format(", did you mean '{}'?", fmt::join(likely, "' or '"));
 }
 
 }  // namespace counterflow

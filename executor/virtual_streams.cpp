@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/exchange.h"
+#include "executor/meetings.h"
 #include "executor/progress.h"
 #include "scheduler/graph/matching.h"
 #include "scheduler/graph/prerequisites.h"
@@ -44,7 +45,8 @@ class Machine {
         matching_(program),
         prerequisites_(program, settings.execution),
         random_(settings.seed),
-        exchange_(program, matching_, settings.execution.semantics, memories_) {
+        exchange_(program, matching_, settings.execution.semantics, memories_),
+        meetings_(program, memories_) {
     for (const RankProgram& rank : program.ranks) memories_.emplace_back(rank);
   }
 
@@ -59,6 +61,7 @@ class Machine {
         compute_.end_step(static_cast<Rank>(r), step_);
       }
       result.steps.push_back({std::move(timelines_)});
+      if (settings_.step_done) settings_.step_done(step_ + 1);
     }
     result.failure = std::move(failure_);
     return result;
@@ -71,6 +74,7 @@ class Machine {
     begun_.assign(pending_.size(), false);
     ended_.assign(pending_.size(), false);
     exchange_.clear();
+    meetings_.clear();
     timelines_.assign(program_.ranks.size(), {});
     now_ = 0;
     done_ = 0;
@@ -127,7 +131,7 @@ class Machine {
     } else if (what.kind == InstructionKind::step_end) {
       end(index);
     } else {
-      fail(index, "collectives are not run by this backend yet");
+      meet(index);
     }
   }
 
@@ -173,6 +177,16 @@ class Machine {
     if (what.body.count == 0) end(index);
   }
 
+  void meet(Index index) {
+    const Meetings::Outcome outcome =
+        meetings_.arrive(prerequisites_.rank(index), prerequisites_.instruction(index));
+    const auto member = [this](const Meetings::Member& each) {
+      return prerequisites_.index(each.rank, each.instruction);
+    };
+    if (!outcome.fault.empty()) return fail(member(outcome.at), outcome.fault);
+    for (const Meetings::Member& each : outcome.ended) end(member(each));
+  }
+
   [[nodiscard]] Index owner(Matching::End end) const {
     return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
   }
@@ -183,8 +197,8 @@ class Machine {
 
   void fail(Index index, std::string reason) {
     if (failure_) return;
-    failure_ = Failure{static_cast<Rank>(prerequisites_.rank(index)),
-                       prerequisites_.instruction(index), step_, std::move(reason)};
+    const auto rank = static_cast<Rank>(prerequisites_.rank(index));
+    failure_ = Failure{rank, prerequisites_.instruction(index), step_, std::move(reason), rank};
   }
 
   [[nodiscard]] Failure stuck() const {
@@ -204,6 +218,7 @@ class Machine {
   Random random_;
   std::vector<RankMemory> memories_;  // [rank]
   Exchange exchange_;
+  Meetings meetings_;
   std::vector<std::uint32_t> pending_;    // [index]
   std::vector<std::uint32_t> ends_left_;  // [index] transfers not ended yet
   std::vector<bool> begun_, ended_;       // [index]

@@ -8,6 +8,7 @@
 #include "driver/faults.h"
 #include "python/bind.h"
 #include "python/convert.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/execution_model.h"
 #include "scheduler/ir/schedule_file.h"
 

@@ -59,7 +59,10 @@ struct DrawnTime {
 };
 [[nodiscard]] DrawnTime drawn_time(const Drawing& drawing);
 
-// timeline.json of a drawing, and back. Reading throws InputError on anything this does not write.
+// timeline.json of a drawing, and back. Reading throws InputError, with the place in the file, on
+// anything this does not write and on what contradicts itself: ops that the report does not have,
+// times out of a stream's order, waits that never end, figures that the instructions do not give.
+// O(instructions).
 [[nodiscard]] std::string timeline_json(const Drawing& drawing);
 [[nodiscard]] Drawing parse_timeline_json(std::string_view text,
                                           const std::string& file = "timeline.json");

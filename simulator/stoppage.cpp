@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "scheduler/graph/matching.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow {
@@ -30,7 +31,7 @@ class Explainer {
       if (of_rank.finished < times.size()) stoppage.blocked.push_back(first_blocked(rank));
     }
     std::ranges::stable_sort(stoppage.blocked, {}, [](const Stoppage::Blocked& each) {
-      return std::tuple(!each.failed, each.since);
+      return std::tuple(each.cause, each.since, !each.sends);
     });
     return stoppage;
   }
@@ -58,15 +59,65 @@ class Explainer {
       blocked.since = std::max(blocked.since, times[blocked.index++].end);
     }
     blocked.since = std::max(blocked.since, times[blocked.index].begin);
-    blocked.op = instruction(rank, blocked.index).op;
     if (const auto failure = failure_of(rank)) {
-      blocked.failed = true;
+      blocked.cause = Stoppage::Cause::failure;
       blocked.since = *failure;
       blocked.reason = fmt::format("the rank failed at {} ns", failure->count());
+    } else if (const auto message = dead_message(rank)) {
+      blocked.cause = Stoppage::Cause::link;
+      blocked.index = message->index;
+      blocked.since = message->since;
+      blocked.sends = message->transfer.is_send;
+      blocked.reason = reason_of(*message, rank);
     } else {
       blocked.reason = reason(rank, blocked.index);
     }
+    blocked.op = instruction(rank, blocked.index).op;
     return blocked;
+  }
+
+  // A message whose ends have both begun and that does not arrive.
+  struct DeadMessage {
+    std::uint32_t index = 0;  // of its instruction here
+    Transfer transfer;
+    Op sent_by;
+    Time since{0};
+  };
+
+  // The one of a rank that stands still for longest.
+  [[nodiscard]] std::optional<DeadMessage> dead_message(std::uint32_t rank) const {
+    std::optional<DeadMessage> first;
+    const auto& times = times_of(rank);
+    for (std::uint32_t i = 0; i < times.size(); ++i) {
+      if (times[i].begin < Time{0} || times[i].end >= Time{0}) continue;
+      if (instruction(rank, i).kind != InstructionKind::transfer) continue;
+      const Range body = instruction(rank, i).body;
+      for (std::uint32_t t = body.first; t < body.first + body.count; ++t) {
+        const Matching::End other = matching_.partner(rank, t);
+        if (!other.exists() || failure_of(other.rank)) continue;
+        const Interval& there =
+            times_of(other.rank)[matching_.instruction(other.rank, other.transfer)];
+        if (there.begin < Time{0} || (there.end >= Time{0} && body.count > 1)) continue;
+        const Time since = std::max(times[i].begin, there.begin);
+        if (first && first->since <= since) continue;
+        const Transfer& transfer = program_.ranks[rank].transfers[t];
+        const Matching::End sender = transfer.is_send ? Matching::End{rank, t} : other;
+        const std::uint32_t send = matching_.instruction(sender.rank, sender.transfer);
+        first = {i, transfer,
+                 op_of(instruction(sender.rank, send),
+                       program_.ranks[sender.rank].transfers[sender.transfer]),
+                 since};
+      }
+    }
+    return first;
+  }
+
+  [[nodiscard]] static std::string reason_of(const DeadMessage& message, std::uint32_t rank) {
+    const bool sends = message.transfer.is_send;
+    return fmt::format(
+        "waits for the message of {}, which stands still on the link from rank {} to rank {}",
+        to_string(message.sent_by), sends ? rank : message.transfer.peer,
+        sends ? message.transfer.peer : rank);
   }
 
   [[nodiscard]] std::string reason(std::uint32_t rank, std::uint32_t index) const {
@@ -95,11 +146,7 @@ class Explainer {
       if (failure_of(other.rank) && when.end < Time{0}) {
         return fmt::format("waits for {} of rank {}, which failed", op, other.rank);
       }
-      if (when.begin < Time{0}) {
-        return fmt::format("waits for {} of rank {}, which has not come to it", op, other.rank);
-      }
-      return fmt::format("waits for its message, which stands still between ranks {} and {}", rank,
-                         other.rank);
+      return fmt::format("waits for {} of rank {}, which has not come to it", op, other.rank);
     }
     return "waits for the rest of its group";
   }

@@ -14,14 +14,22 @@ namespace counterflow {
 
 // Where a run that did not come to its end stands still.
 struct Stoppage {
-  // The first instruction of a rank, in issue order, that did not end.
+  // Why a rank did not come to its end: the causes come first.
+  enum class Cause : std::uint8_t {
+    failure,  // of the rank itself
+    link,     // both ends of a message are there, and it stands still
+    other,    // what it waits for has not come, for a cause elsewhere
+  };
+  // Of a rank the instruction whose message stands still, if there is one; else its first, in issue
+  // order, that did not end.
   struct Blocked {
     Rank rank = 0;
     std::uint32_t index = 0;
     Op op;
-    Time since{0};        // when it waited for nothing else of its rank, or the rank failed
-    bool failed = false;  // the rank itself
-    std::string reason;   // what it waits for
+    Time since{0};  // when it, and what it exchanges a message with, were there, or the rank failed
+    Cause cause = Cause::other;
+    bool sends = false;  // a message that stands still
+    std::string reason;  // what it waits for
   };
   struct OfRank {
     std::size_t finished = 0;
@@ -29,7 +37,8 @@ struct Stoppage {
   };
   Time last_progress{0};         // nothing ended later
   std::vector<OfRank> ranks;     // [rank]
-  std::vector<Blocked> blocked;  // failed ranks first, then by time; one a rank that did not end
+  std::vector<Blocked> blocked;  // failed ranks first, then dead links from their
+                                 // sending end, then by time; one a rank that did not end
 };
 
 // Reads it off the timeline of a run under this scenario. O(instructions).

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/graph/blocking.h"
+#include "scheduler/graph/collective_groups.h"
 #include "scheduler/graph/recordings.h"
 #include "simulator/collectives.h"
 

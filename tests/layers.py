@@ -14,11 +14,14 @@ BELOW = {
     "schedules": {"scheduler"},
     "simulator": {"scheduler"},
     "executor": {"scheduler"},
+    "reference": {"scheduler", "executor"},
     "report": {"scheduler"},
     "driver": {"scheduler", "schedules", "simulator", "report"},
-    "tools": {"scheduler", "schedules", "simulator", "executor", "report", "driver"},
+    "tools": {"scheduler", "schedules", "simulator", "executor", "reference", "report", "driver"},
     "python": {"scheduler", "schedules", "simulator", "report", "driver"},
-    "tests": {"scheduler", "schedules", "simulator", "executor", "report", "driver"},
+    "tests": {
+        "scheduler", "schedules", "simulator", "executor", "reference", "report", "driver",
+    },
 }
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')

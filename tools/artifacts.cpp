@@ -69,7 +69,7 @@ bool selects(std::string_view entry, const Artifact& artifact) {
   std::string list;
   for (const std::string_view each : known)
     list += fmt::format("{}{}", list.empty() ? "" : " ", each);
-  const std::string guess = did_you_mean(entry, nearest(entry, known));
+  const std::string guess = did_you_mean(entry, known);
   throw InputError(fmt::format("--emit: unknown file '{}'{} Known: {}", entry,
                                guess.empty() ? "." : guess, list));
 }

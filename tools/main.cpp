@@ -38,7 +38,7 @@ std::string unexpected(const CLI::App& app) {
                                                   : "unexpected argument";
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string_view bare = std::string_view(word).substr(0, word.find('='));
-  std::string hint = did_you_mean(bare, nearest(bare, views));
+  std::string hint = did_you_mean(bare, views);
   if (hint.empty() && !is_option && !known.empty()) {
     hint = fmt::format("; there are {}", fmt::join(known, ", "));
   }
@@ -75,6 +75,7 @@ int run(int argc, const char* const* argv) {
   add_schedules(app, command);
   add_search(app, command);
   add_frontier(app, command);
+  add_run(app, command);
   if (const std::string_view option = without_value(argc, argv); !option.empty()) {
     return usage_error(app, fmt::format("{}: the value after = is empty", option));
   }

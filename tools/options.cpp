@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <limits>
 
+#include "scheduler/problem/quantity.h"
 #include "scheduler/problem/text.h"
 
 namespace counterflow {
@@ -97,12 +99,26 @@ void add_common_options(CLI::App& command, Options& options) {
   command.add_option("--set", options.settings, "any config key: key.path=value; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "for whatever draws random numbers")->type_name("N");
+  take_whole(*command.add_option("--seed", options.seed, "for whatever draws random numbers"), 0,
+             std::numeric_limits<std::int64_t>::max());
   command.add_flag("--json", options.json, "print one JSON object on stdout and nothing else");
   command.add_flag("-q,--quiet", options.quiet, "print no summary and no warnings");
   command.add_flag("-v,--verbose", options.verbose, "say more");
   command.add_flag("--dump-passes", options.dump_passes,
                    "each pass with its time and instruction count on stderr; with -v its result");
+}
+
+void take_whole(CLI::Option& option, std::int64_t least, std::int64_t most) {
+  option.type_name("N")->check(
+      [=](const std::string& text) {
+        try {
+          (void)parse_integer(text, least, most);
+        } catch (const InputError& refusal) {
+          return std::string(refusal.what());
+        }
+        return std::string();
+      },
+      "", "whole number");
 }
 
 void refuse_empty_values(CLI::App& command) {

@@ -54,6 +54,8 @@ struct Options {
 void add_common_options(CLI::App& command, Options& options);
 // Declares CONFIG.
 void add_config_argument(CLI::App& command, Options& options);
+// Lets an option take whole numbers from `least` to `most`, written as in a config.
+void take_whole(CLI::Option& option, std::int64_t least, std::int64_t most);
 // Lets every option of a subcommand that takes a value refuse an empty one.
 void refuse_empty_values(CLI::App& command);
 

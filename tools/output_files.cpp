@@ -8,11 +8,13 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "scheduler/error.h"
+#include "tools/leftovers.h"
 
 namespace counterflow {
 namespace {
@@ -42,7 +44,8 @@ void refuse_directory(const fs::path& target) {
   if (fs::is_directory(target, ignored)) fail(target, "it is a directory");
 }
 
-// A directory being filled. Whatever is not committed is taken away again, made folders included.
+// A directory being filled. Whatever is not committed is taken away again, made folders included,
+// also when a signal ends the process.
 class Staging {
  public:
   explicit Staging(fs::path directory) : directory_(std::move(directory)) { make_directories(); }
@@ -67,10 +70,13 @@ class Staging {
       return directory_ / fmt::format(".{}.{}{}", file.name, getpid(), suffix);
     };
     files_.push_back({hidden(""), hidden(".earlier"), directory_ / file.name});
+    leftovers_.add(files_.back().temporary.string());
     write_file(files_.back().temporary, file.make());
   }
 
+  // A signal waits until all is done, or undone.
   void commit() {
+    held_.emplace();
     for (const File& file : files_) refuse_directory(file.target);
     for (File& file : files_) {
       std::error_code error;
@@ -116,17 +122,23 @@ class Staging {
   }
 
   void make_directories() {
+    const HeldSignals until_known;
     fs::path path;
     for (const fs::path& part : directory_) {
       path /= part;
       std::error_code error;
       std::error_code none;
-      if (fs::create_directory(path, error)) made_.push_back(path);
+      if (fs::create_directory(path, error)) {
+        made_.push_back(path);
+        leftovers_.add(path.string());
+      }
       if (fs::is_directory(path, none)) continue;
       fail(path, fs::exists(path, none) ? "it is not a directory" : error.message());
     }
   }
 
+  std::optional<HeldSignals> held_;  // let go last
+  Leftovers leftovers_;
   fs::path directory_;
   std::vector<fs::path> made_;  // folders that were not there before
   std::vector<File> files_;

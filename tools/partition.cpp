@@ -88,11 +88,9 @@ void add_partition(CLI::App& app, Command& run) {
       ->add_option("-o,--output", options->output,
                    "the config with the layout found, ready for the other subcommands")
       ->type_name("FILE");
-  command
-      ->add_option("--iterations", options->iterations,
-                   "how many cuts to simulate; default: about two seconds' worth")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
-      ->type_name("N");
+  take_whole(*command->add_option("--iterations", options->iterations,
+                                  "how many cuts to simulate; default: about two seconds' worth"),
+             1, 1'000'000'000);
   add_common_options(*command, *options);
   command->callback([options, &run] { run = [options] { return partition_config(*options); }; });
 }

@@ -92,19 +92,18 @@ int search_config(const SearchCommand& options) {
 }
 
 void add_disturbances(CLI::App& command, SearchCommand& options) {
-  command
-      .add_option("--trials", options.trials,
-                  "for --goal mean and p95: try each order so often with the config's jitter "
-                  "(default: up to 200, as suits the size)")
-      ->check(CLI::Range(1, kMostTrials))
-      ->type_name("N");
+  take_whole(
+      *command.add_option("--trials", options.trials,
+                          "for --goal mean and p95: try each order so often with the config's "
+                          "jitter (default: up to 200, as suits the size)"),
+      1, kMostTrials);
   command
       .add_option("--scenario", options.scenario,
                   "for --goal mean and p95: a YAML file of slow-downs and outages to stand")
       ->type_name("FILE");
-  command.add_option("--threads", options.threads, "for --goal mean and p95; default one a core")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
+  take_whole(*command.add_option("--threads", options.threads,
+                                 "for --goal mean and p95; default one a core"),
+             1, 1024);
 }
 
 }  // namespace

@@ -62,6 +62,11 @@ int simulate_config(const SimulateOptions& options) {
       return report_stoppage(explain_stop(program, simulation.timeline, scenario), options);
     }
     report = make_report(plan, program, simulation.timeline);
+    if (report.lower_bound > Time{0}) {
+      report.warnings.emplace_back(
+          "the lower bound, and with it the gap, is that of the costs as given, without the "
+          "scenario");
+    }
   }
   if (options.trials > 0) report.trials = trials_of(plan, program, options, scenario);
   present(report, options);
@@ -75,15 +80,13 @@ void add_simulate(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("simulate", "the report alone");
   add_config_argument(*command, *options);
   CLI::Option* trials =
-      command
-          ->add_option("--trials", options->trials,
-                       "run so often with the config's jitter: quantiles and sensitivities")
-          ->check(CLI::Range(1, kMostTrials))
-          ->type_name("N");
-  command->add_option("--threads", options->threads, "for --trials; default one a core")
-      ->check(CLI::Range(1, 1024))
-      ->needs(trials)
-      ->type_name("N");
+      command->add_option("--trials", options->trials,
+                          "run so often with the config's jitter: quantiles and sensitivities");
+  take_whole(*trials, 1, kMostTrials);
+  CLI::Option* threads =
+      command->add_option("--threads", options->threads, "for --trials; default one a core");
+  take_whole(*threads, 1, 1024);
+  threads->needs(trials);
   command
       ->add_option("--scenario", options->scenario,
                    "a YAML file of slow-downs, outages and failures to run under")

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "scheduler/error.h"
 
@@ -92,11 +94,46 @@ SourceLocation location_of(std::string_view text, std::size_t byte, const std::s
   return {file, static_cast<int>(lines) + 1, static_cast<int>(column)};
 }
 
+// Objects to a key that an object has twice: readers differ in which of the two counts.
+class KeysOnce {
+ public:
+  explicit KeysOnce(const std::string& file) : file_(file) {}
+
+  bool operator()(int /*depth*/, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) open_.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_.pop_back();
+    if (event == Json::parse_event_t::key) add(value.get_ref<const std::string&>());
+    return true;
+  }
+
+ private:
+  struct Object {
+    std::set<std::string> keys;
+    std::string last;  // the value being read is its
+  };
+
+  void add(const std::string& key) {
+    Object& object = open_.back();
+    if (!object.keys.insert(key).second) {
+      std::string path;
+      for (const Object& each : open_) {
+        if (&each != &object) path += each.last + ": ";
+      }
+      throw InputError({file_, 0, 0},
+                       fmt::format("{}the key \"{}\" is given twice; leave one out", path, key));
+    }
+    object.last = key;
+  }
+
+  const std::string& file_;
+  std::vector<Object> open_;  // objects around the place being read, the innermost last
+};
+
 }  // namespace
 
 Json parse(std::string_view text, const std::string& file) {
   try {
-    return Json::parse(text);
+    return Json::parse(text, KeysOnce(file));
   } catch (const Json::parse_error& error) {
     throw InputError(location_of(text, error.byte, file),
                      "not JSON from here on; write the file again with counterflow");

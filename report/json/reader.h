@@ -18,7 +18,8 @@ namespace counterflow::json {
 inline constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::int64_t kMinInteger = std::numeric_limits<std::int64_t>::min();
 
-// Parses a document; `file` is for messages. Throws InputError with line and column.
+// Parses a document; `file` is for messages. Throws InputError: with line and column where it is no
+// JSON, with the key where an object has one twice.
 [[nodiscard]] nlohmann::json parse(std::string_view text, const std::string& file);
 
 // A value and where it stands. Refers to the document, which must outlive it.

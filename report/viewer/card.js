@@ -48,9 +48,9 @@ const DIRECTIONS = ["\u2193 first, down the ranks", "\u2191 second, up the ranks
 const directionText = (replicas) =>
   replicas === null ? null : replicas.map((replica) => DIRECTIONS[replica]).join("; ");
 
-function slackText({ slack_ns: slack, is_critical: isCritical }) {
+function slackText({ slack_ns: slack, has_slack: hasSlack, is_critical: isCritical }) {
   if (isCritical) return "none: on the critical path";
-  if (slack === null) return null;
+  if (slack === null) return hasSlack ? "counted once an op is selected" : null;
   return slack === 0 ? "none" : readableTime(slack);
 }
 

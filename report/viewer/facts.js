@@ -32,6 +32,7 @@ function boxFacts(lane, instruction) {
     bytes: lane.bytes[instruction], since_ns: lane.begin[instruction], origin_ns: run.origin,
     waits_for: graph.isKnown ? waitFacts(run, node, isOp) : null,
     slack_ns: run.slack ? run.slack[node] : null,
+    has_slack: graph.isKnown,  // even if it is not counted yet
     is_critical: run.foundPath?.some((part) => part.node === node) ?? null,
   };
 }

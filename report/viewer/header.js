@@ -54,6 +54,12 @@ function idleLine(run) {
   return all > 0 ? `idle: ${parts.join(", ")}` : "no idle time";
 }
 
+// In its place where counting takes a moment.
+function laterLine(run, ops) {
+  if (!run.graph.isKnown) return "";
+  return `idle: reasons of ${ops.toLocaleString("en")} ops are counted when “figures” opens`;
+}
+
 // All figures, run beside run.
 function fillDetails(runs) {
   const rows = comparedFigures(runs);

@@ -183,8 +183,8 @@ class Painter {
     const half = strip.height / 2;
     const names = [0, 1].map((k) => labelsOf(lane, first + k));
     const size = Math.min(12, half - 2);
-    const fits = (text) => textWidth(text) * size <= drawn - 3;
-    const level = names[0].findIndex((_, i) => names.every((each) => fits(each[i])));
+    const fits = (text, k) => labelWidth(lane, first + k, text) * size <= drawn - 3;
+    const level = names[0].findIndex((_, i) => names.every((each, k) => fits(each[i], k)));
     for (const k of [0, 1]) {
       const y = strip.y + k * half;
       const rgb = lane.colours.ofTemplate[lane.template[first + k]];
@@ -214,7 +214,7 @@ class Painter {
     this.context.fillStyle = isLight(rgb) ? this.theme.onLight : this.theme.onDark;
     this.context.textAlign = "center";
     const size = Math.min(12, height - 2), letter = names[names.length - 1];
-    const text = names.find((each) => textWidth(each) * size <= room) ?? letter;
+    const text = names.find((each) => labelWidth(lane, k, each) * size <= room) ?? letter;
     const number = String(lane.microbatch[k]);
     const small = Math.min(11, Math.floor(room / textWidth(number)));
     const fitting = Math.min(size, Math.floor((room + 1) / textWidth(text)));
@@ -260,9 +260,26 @@ class Painter {
   }
 }
 
+const DIGIT = 0.58;  // wide, in the size of the text
+
 // About how wide a text is, in its size.
 function textWidth(text) {
-  return text.length * 0.58 + (text.includes("W") ? 0.38 : 0);
+  return text.length * DIGIT + (text.includes("W") ? 0.38 : 0);
+}
+
+// About how wide a name of an op is with as many digits as any of its lane, in its size: so that
+// boxes of one width are labelled alike.
+function labelWidth(lane, k, name) {
+  if (!/\d/.test(name)) return textWidth(name);
+  const { stage } = lane.templates[lane.template[k]];
+  lane.labelDigits ??= digitsOf(lane);
+  return textWidth(name) + DIGIT * (lane.labelDigits - `${stage}${lane.microbatch[k]}`.length);
+}
+// Of the longest stage and the longest microbatch.
+function digitsOf(lane) {
+  let microbatch = 0;
+  for (const each of lane.microbatch) microbatch = Math.max(microbatch, each);
+  return `${microbatch}`.length + Math.max(...lane.colours.stages.map((stage) => `${stage}`.length));
 }
 
 // Names of an op for its box, the longest first. The arrow is the way its microbatch flows, where a

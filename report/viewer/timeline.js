@@ -1,5 +1,6 @@
 // The page itself: its state and what may be done to it.
 
+const MANY_OPS = 2e5;
 const BUTTON = { compact: "ranks" };  // buttons that are not named after what they toggle
 
 class Timeline {
@@ -33,11 +34,12 @@ class Timeline {
       (ops, { compute }) => ops + compute.count, 0), 0);
   }
 
-  // What takes a moment at a million ops is left to the table of figures there.
+  // What takes a moment at a million ops waits there until it is asked for, and says so.
   fillIdle() {
-    const small = this.ops < 2e5;
-    element("idle").textContent = this.runs.length === 1 && small ? idleLine(this.runs[0]) : "";
+    const small = this.ops < MANY_OPS;
     if (small) for (const run of this.runs) this.countSlack(run);
+    if (this.runs.length > 1) return;
+    element("idle").textContent = small ? idleLine(this.runs[0]) : laterLine(this.runs[0], this.ops);
   }
   countSlack(run) {
     if (run.graph.isKnown) run.slack ??= slackOf(run);
@@ -291,6 +293,8 @@ class Timeline {
   showDetails() {
     fillDetails(this.runs);
     element("details").showModal();
+    // The table has counted it.
+    if (this.runs.length === 1) element("idle").textContent = idleLine(this.runs[0]);
   }
 
   // ---- Links ------------------------------------------------------------------------------------
@@ -318,6 +322,14 @@ class Timeline {
       history.replaceState(null, "", link === "" ? bare : `#${link}`);
     }
   }
+  // The stretch of time a link names, or the whole, where it names none of this timeline.
+  showLinked({ from, to }) {
+    const { origin } = this.runs[0];
+    const first = from === null ? this.begin : from - origin;
+    const last = to === null ? this.end : to - origin;
+    const isThere = first < last && first < this.end && last > this.begin;
+    this.show(isThere ? first : this.begin, isThere ? last : this.end);
+  }
   // Shows what a link names.
   follow(hash, isFresh = false) {
     if (!isFresh && hash.slice(1) === this.link) return;
@@ -330,9 +342,7 @@ class Timeline {
     this.hidden = new Set(state.hide);
     this.applyHidden();
     this.applyTheme();
-    const { origin } = this.runs[0];
-    this.show(state.from === null ? this.begin : state.from - origin,
-      state.to === null ? this.end : state.to - origin);
+    this.showLinked(state);
     element("search").value = state.query;
     this.search(state.query);
     this.togglePath(state.path);

@@ -64,11 +64,12 @@ void Prerequisites::add_queues(const Program& program, const RankProgram& rank, 
     const Instruction& instruction = rank.instructions[i];
     const auto index = static_cast<Index>(base + i);
     const StreamId stream = instruction.stream;
-    const bool moves_data = instruction.kind == InstructionKind::transfer;
-    if (!(moves_data && execution.independent_transfers)) {
+    const bool is_transfer = instruction.kind == InstructionKind::transfer;
+    const bool moves_data = is_transfer || instruction.kind == InstructionKind::collective;
+    if (!(is_transfer && execution.independent_transfers)) {
       follow(on_stream[stream], index, holds[stream] ? edges.at_end : edges.at_begin);
-      holds[stream] = !moves_data || !releases_stream_at_begin(execution.semantics,
-                                                               rank.transfers_of(instruction));
+      holds[stream] = !is_transfer || !releases_stream_at_begin(execution.semantics,
+                                                                rank.transfers_of(instruction));
     }
     if (moves_data && execution.serial_communicators) {
       follow(on_communicator[instruction.communicator], index, edges.at_end);

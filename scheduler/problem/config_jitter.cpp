@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,23 +17,13 @@
 namespace counterflow {
 namespace {
 
-double read_limited(const Cursor& at, double least, double most, std::string_view rule) {
-  const double value = at.factor();
-  if (value < least || value > most) at.fail(fmt::format("{} {}", value, rule));
-  return value;
-}
-
-double read_sigma(const Cursor& at) {
-  return read_limited(at, 0, 1,
-                      "is too large; sigma is a share of the cost from 0 to 1, for "
-                      "example 0.05");
-}
-
-double read_slow(const Cursor& at) {
-  return read_limited(at, 1e-3, 1e3,
-                      "is out of range; a factor of the time is from 0.001 to 1000, "
-                      "for example 1.2");
-}
+constexpr FactorRange kSigma = {0, 1, "sigma is a share of the cost from 0 to 1", "0.05"};
+// Beyond it factors would fall below 0, where they would have to be cut, and so raise the mean.
+constexpr FactorRange kUniformSigma = {
+    0, std::numbers::inv_sqrt3,
+    "sigma of uniform is from 0 to 0.577, since factors reach from 1 - 1.732 sigma", "0.05"};
+constexpr FactorRange kSlow = {1e-3, 1e3, "a factor of the time is from 0.001 to 1000", "1.2"};
+constexpr FactorRange kProbability = {0, 1, "a probability is from 0 to 1", "0.01"};
 
 Distribution read_distribution(const Cursor& at) {
   const std::vector<std::pair<std::string_view, Distribution>> known = {
@@ -51,12 +42,13 @@ Distribution read_distribution(const Cursor& at) {
 Spread read_spread(const Cursor& at) {
   Spread spread;
   if (!at.is_map()) {
-    spread.sigma = read_sigma(at);
+    spread.sigma = at.factor(kSigma);
     return spread;
   }
   at.allow_keys({"distribution", "sigma"});
   if (const auto c = at.find("distribution")) spread.distribution = read_distribution(*c);
-  spread.sigma = read_sigma(at.at("sigma", "0.05"));
+  const bool uniform = spread.distribution == Distribution::uniform;
+  spread.sigma = at.at("sigma", "0.05").factor(uniform ? kUniformSigma : kSigma);
   return spread;
 }
 
@@ -66,7 +58,7 @@ void read_own(const Cursor& at, Entry& entry) {
   const auto slow = at.find("slow");
   const auto spread = at.find("jitter");
   if (!slow && !spread) at.fail("says nothing; give slow, jitter or both, for example slow: 1.2");
-  if (slow) entry.slow = read_slow(*slow);
+  if (slow) entry.slow = slow->factor(kSlow);
   if (spread) entry.spread = read_spread(*spread);
 }
 
@@ -97,10 +89,8 @@ Jitter::OfLink read_link(const Cursor& at, int ranks, std::set<std::pair<Rank, R
 Jitter::Stragglers read_stragglers(const Cursor& at) {
   at.allow_keys({"probability", "slow"});
   Jitter::Stragglers stragglers;
-  stragglers.probability =
-      read_limited(at.at("probability", "0.01"), 0, 1,
-                   "is too large; a probability is from 0 to 1, for example 0.01");
-  stragglers.slow = read_slow(at.at("slow", "1.5"));
+  stragglers.probability = at.at("probability", "0.01").factor(kProbability);
+  stragglers.slow = at.at("slow", "1.5").factor(kSlow);
   return stragglers;
 }
 

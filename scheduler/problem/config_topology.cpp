@@ -9,6 +9,7 @@
 
 #include "scheduler/ir/op.h"
 #include "scheduler/problem/config_sections.h"
+#include "scheduler/problem/text.h"
 
 namespace counterflow {
 namespace {
@@ -78,13 +79,21 @@ RankPair read_pair(const Cursor& at, int ranks, std::set<RankPair>& seen) {
   return pair;
 }
 
-NamedLink read_named(const Cursor& at, int ranks, std::set<std::string>& names) {
+// `machine` holds the links that nodes and NICs make.
+NamedLink read_named(const Cursor& at, int ranks, const Topology& machine,
+                     std::set<std::string>& names) {
   at.allow_keys({"name", "bandwidth", "latency", "pairs"});
   NamedLink link;
   const Cursor name = at.at("name", "ib0");
   link.name = name.text("a name");
   if (!names.insert(link.name).second) {
-    name.fail(fmt::format("{} is given to two links; rename one", link.name));
+    name.fail(fmt::format("{} is given to two links; rename one", shown(link.name)));
+  }
+  if (machine.find(link.name)) {
+    name.fail(
+        fmt::format("{} is a link that the nodes have already; write another name, for "
+                    "example ib0",
+                    shown(link.name)));
   }
   link.bandwidth = at.at("bandwidth", "50GB/s").rate();
   if (const auto c = at.find("latency")) link.latency = c->duration();
@@ -113,8 +122,9 @@ void read_topology(const Cursor& at, Config& config) {
   std::vector<NamedLink> named;
   std::set<std::string> names;
   if (const auto c = at.find("links")) {
+    const Topology built(machine, {});
     named = c->list_of("links {name, bandwidth, pairs}",
-                       [&](const Cursor& each) { return read_named(each, ranks, names); });
+                       [&](const Cursor& each) { return read_named(each, ranks, built, names); });
   }
   if (!machine && named.empty()) {
     at.fail("says nothing; give ranks_per_node with node and nic, or links");

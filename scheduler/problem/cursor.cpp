@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "scheduler/problem/guess.h"
 #include "scheduler/problem/quantity.h"
 #include "scheduler/problem/text.h"
 
@@ -26,7 +27,7 @@ using Kind = yaml::Node::Kind;
 constexpr std::string_view kReserved[] = {"blocks"};
 
 [[noreturn]] void refuse_key(const yaml::Entry& entry, const std::string& path,
-                             const std::vector<std::string_view>& known) {
+                             const yaml::Node& map, std::initializer_list<std::string_view> known) {
   if (std::find(std::begin(kReserved), std::end(kReserved), entry.key) != std::end(kReserved)) {
     throw InputError(entry.where,
                      path + ": this key is reserved and not supported by this version; remove it");
@@ -34,8 +35,17 @@ constexpr std::string_view kReserved[] = {"blocks"};
   if (entry.key == "<<") {
     throw InputError(entry.where, path + ": merge keys are not supported; write the keys out");
   }
-  throw InputError(entry.where, fmt::format("{}: unknown key; did you mean {}?", path,
-                                            nearest(entry.key, known)));
+  // A key that is there already is no guess, unless it is an override, which replaces it.
+  const bool is_override = entry.where.line == 0;
+  std::vector<std::string_view> open;
+  for (const std::string_view key : known) {
+    if (is_override || !map.find(key)) open.push_back(key);
+  }
+  const std::vector<std::string_view> likely = guesses(entry.key, open);
+  const std::string hint = likely.empty()
+                               ? fmt::format("the keys here are {}", fmt::join(known, ", "))
+                               : fmt::format("did you mean {}?", fmt::join(likely, " or "));
+  throw InputError(entry.where, fmt::format("{}: unknown key; {}", path, hint));
 }
 
 std::string refuse_twice(const std::string& path, const SourceLocation& first) {
@@ -61,7 +71,7 @@ void Cursor::allow_keys(std::initializer_list<std::string_view> known) const {
   std::vector<const yaml::Entry*> seen(known.size(), nullptr);
   for (const yaml::Entry& entry : node_->entries) {
     const auto place = std::find(known.begin(), known.end(), entry.key);
-    if (place == known.end()) refuse_key(entry, path_of(entry.key), known);
+    if (place == known.end()) refuse_key(entry, path_of(entry.key), *node_, known);
     const yaml::Entry*& first = seen[static_cast<std::size_t>(place - known.begin())];
     if (first != nullptr) {
       throw InputError(entry.where, refuse_twice(path_of(entry.key), first->where));
@@ -136,8 +146,8 @@ double Cursor::rate() const {
   return parsed(parse_rate);
 }
 
-double Cursor::factor() const {
-  return parsed(parse_factor);
+double Cursor::factor(const FactorRange& range) const {
+  return parsed([&](const std::string& text) { return parse_factor(text, range); });
 }
 
 std::int64_t Cursor::integer(std::int64_t least, std::int64_t most) const {
@@ -169,7 +179,9 @@ std::string_view Cursor::choice(const std::vector<std::string_view>& words) cons
   const std::string given = spoken();
   const std::string rule = fmt::format("{} is not one of {}", shown(given), fmt::join(words, ", "));
   if (node_->kind != Kind::scalar) fail(rule);
-  fail(fmt::format("{}; did you mean {}?", rule, nearest(given, words)));
+  const std::vector<std::string_view> likely = guesses(given, words);
+  if (likely.empty()) fail(rule);
+  fail(fmt::format("{}; did you mean {}?", rule, fmt::join(likely, " or ")));
 }
 
 }  // namespace counterflow

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/quantity.h"
 #include "scheduler/problem/yaml_tree.h"
 
 namespace counterflow {
@@ -53,7 +54,7 @@ class Cursor {
   [[nodiscard]] Time duration() const;
   [[nodiscard]] Bytes size() const;
   [[nodiscard]] double rate() const;
-  [[nodiscard]] double factor() const;
+  [[nodiscard]] double factor(const FactorRange& range = {}) const;
   [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const;
   [[nodiscard]] int small_integer(int least, std::int64_t most) const {
     return static_cast<int>(integer(least, most));

@@ -15,6 +15,7 @@
 
 #include "scheduler/error.h"
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/guess.h"
 #include "scheduler/problem/text.h"
 
 namespace counterflow {
@@ -64,10 +65,8 @@ constexpr Quantity kDuration = {"a duration", "18.522ms", "a duration is zero or
                                 "ms"};
 constexpr Quantity kSize = {"a size", "100MiB", "a size is zero or more", kSizeUnits, "MiB"};
 constexpr Quantity kRate = {"a rate", "50GB/s", "a rate is above zero", kRateUnits, "GB/s"};
-constexpr Quantity kFactor = {"a number", "1.7", "a factor is zero or more", {}, ""};
 
 constexpr double kMostRate = 1e30;
-constexpr double kMostFactor = 1e9;
 
 std::vector<std::string_view> names_of(std::span<const Unit> units) {
   std::vector<std::string_view> names;
@@ -175,8 +174,8 @@ Measure parse_measure(std::string_view text, const Quantity& kind) {
   std::string_view rest = text;
   const std::optional<Decimal> number = take_decimal(rest);
   if (!number) {
-    refuse(text, fmt::format("is not {}; write a decimal number{}, for example {}", kind.name,
-                             kind.units.empty() ? "" : " with a unit", kind.example));
+    refuse(text, fmt::format("is not {}; write a decimal number with a unit, for example {}",
+                             kind.name, kind.example));
   }
   if (number->negative && number->digits != 0) {
     refuse(text, fmt::format("is negative; {}, for example {}", kind.rule, kind.example));
@@ -190,8 +189,11 @@ std::int64_t scale_of(std::string_view text, std::string_view unit, const Quanti
     if (known.name == unit) return known.scale;
   }
   const std::vector<std::string_view> names = names_of(kind.units);
-  refuse(text, fmt::format("has the unknown unit {}; did you mean {}? The units of {} are {}",
-                           shown(unit), nearest(unit, names), kind.name, fmt::join(names, ", ")));
+  const std::vector<std::string_view> likely = guesses(unit, names);
+  const std::string hint =
+      likely.empty() ? "; the" : fmt::format("; did you mean {}? The", fmt::join(likely, " or "));
+  refuse(text, fmt::format("has the unknown unit {}{} units of {} are {}", shown(unit), hint,
+                           kind.name, fmt::join(names, ", ")));
 }
 
 [[noreturn]] void refuse_without_unit(std::string_view text, const Quantity& kind) {
@@ -249,16 +251,18 @@ double parse_rate(std::string_view text) {
   return rate;
 }
 
-double parse_factor(std::string_view text) {
-  const Measure measure = parse_measure(text, kFactor);
-  if (!measure.unit.empty()) {
-    refuse(text, "is not a number; write a decimal number, for example 1.7");
-  }
-  const std::optional<double> value = to_double(measure.number);
-  if (!value || *value > kMostFactor) {
-    refuse(text, "is too large; a factor is at most 1e9, for example 1.7");
-  }
-  return std::abs(*value);
+double parse_factor(std::string_view text, const FactorRange& range) {
+  const auto refuse_as = [&](std::string_view what) {
+    refuse(text, fmt::format("is {}; {}, for example {}", what, range.rule, range.example));
+  };
+  std::string_view rest = text;
+  const std::optional<Decimal> number = take_decimal(rest);
+  if (!number || !rest.empty()) refuse_as("not a number");
+  if (number->negative && number->digits != 0) refuse_as("negative");
+  const double value = std::abs(to_double(*number).value_or(HUGE_VAL));
+  if (value < range.least) refuse_as("too small");
+  if (value > range.most) refuse_as("too large");
+  return value;
 }
 
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most) {

@@ -18,8 +18,15 @@ namespace counterflow {
 [[nodiscard]] Bytes parse_size(std::string_view text);
 // "50GB/s" in bytes a second; sizes as above, or bits: Kb/s .. Tb/s. Above zero.
 [[nodiscard]] double parse_rate(std::string_view text);
-// A factor of a cost: zero or more.
-[[nodiscard]] double parse_factor(std::string_view text);
+// Where a factor may lie.
+struct FactorRange {
+  double least = 0;
+  double most = 1e9;
+  std::string_view rule = "a factor is from 0 to 1e9";  // the same in words
+  std::string_view example = "1.7";                     // one that may be written
+};
+// A bare number in that range.
+[[nodiscard]] double parse_factor(std::string_view text, const FactorRange& range = {});
 // A whole number from `least` to `most`.
 [[nodiscard]] std::int64_t parse_integer(std::string_view text, std::int64_t least,
                                          std::int64_t most);

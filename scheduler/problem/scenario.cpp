@@ -1,8 +1,12 @@
 #include "scheduler/problem/scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,11 +14,24 @@
 #include "scheduler/problem/config.h"
 #include "scheduler/problem/config_sections.h"
 #include "scheduler/problem/cursor.h"
+#include "scheduler/problem/guess.h"
 #include "scheduler/problem/text.h"
 #include "scheduler/problem/yaml_tree.h"
 
 namespace counterflow {
 namespace {
+
+// What to write in the place of a link that there is not.
+std::string other_link(std::string_view wrong, std::vector<std::string_view> names) {
+  constexpr std::size_t kMostListed = 12;
+  if (names.empty()) return "the topology limits no rate; name ranks with link: [0, 1]";
+  const std::vector<std::string_view> likely = guesses(wrong, names);
+  if (!likely.empty()) return fmt::format("did you mean {}?", fmt::join(likely, " or "));
+  const std::size_t left = names.size() - std::min(names.size(), kMostListed);
+  names.resize(names.size() - left);
+  return fmt::format("there are {}{}", fmt::join(names, ", "),
+                     left > 0 ? fmt::format(" and {} more", left) : "");
+}
 
 class ScenarioReader {
  public:
@@ -54,8 +71,7 @@ class ScenarioReader {
     if (const auto link = topology->find(name)) return {*link};
     std::vector<std::string_view> names;
     for (const SharedLink& link : topology->links()) names.push_back(link.name);
-    at.fail(fmt::format("there is no shared link {}; did you mean {}?", shown(name),
-                        nearest(name, names)));
+    at.fail(fmt::format("there is no shared link {}; {}", shown(name), other_link(name, names)));
   }
 
   // Which of the keys in `known` says what is slow, read.
@@ -90,14 +106,9 @@ class ScenarioReader {
     at.allow_keys({"rank", "link", "shared", "factor", "from", "until"});
     Scenario::Slowdown slowdown;
     slowdown.what = read_what(at, {"rank", "link", "shared"});
-    const Cursor factor = at.at("factor", "2");
-    slowdown.factor = factor.factor();
-    if (*slowdown.factor < 1 || *slowdown.factor > 1000) {
-      factor.fail(
-          fmt::format("{} is out of range; it takes from 1 to 1000 times as long, for "
-                      "example 2",
-                      *slowdown.factor));
-    }
+    slowdown.factor =
+        at.at("factor", "2")
+            .factor({1, 1000, "what is slow takes from 1 to 1000 times as long", "2"});
     read_window(at, slowdown);
     return slowdown;
   }
@@ -127,7 +138,7 @@ class ScenarioReader {
 }  // namespace
 
 Scenario read_scenario(const std::string& path, const Config& config) {
-  return parse_scenario(yaml::read_text(path), path, config);
+  return parse_scenario(yaml::read_text(path, "scenario"), path, config);
 }
 
 Scenario parse_scenario(std::string_view yaml, const std::string& file, const Config& config) {

@@ -175,6 +175,26 @@ std::string_view reason(const YAML::Exception& error) {
   return error.msg.starts_with(kUnknownAnchor) ? kUnknownAnchor : std::string_view(error.msg);
 }
 
+// The column of the first tab in the indentation of a line, both counted from 0.
+std::optional<int> indenting_tab(std::string_view text, int line) {
+  for (; line > 0; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
+  const std::size_t tab = text.substr(0, indent).find('\t');
+  if (tab == std::string_view::npos) return std::nullopt;
+  return static_cast<int>(tab);
+}
+
+[[noreturn]] void refuse_form(const YAML::Exception& error, std::string_view text,
+                              const Source& source) {
+  const std::string why = fmt::format("not well-formed YAML: {}", reason(error));
+  const int line = error.mark.line;
+  if (const auto tab = indenting_tab(text, line)) {
+    throw InputError(source.at(line + 1, *tab + 1),
+                     why + "; the line is indented with a tab, write spaces");
+  }
+  throw InputError(source.at(line + 1, error.mark.column + 1), why);
+}
+
 NodePtr parse_document(std::string_view text, const Source& source) {
   if (text.size() > kMostBytes) {
     throw InputError(source.at(0, 0),
@@ -188,8 +208,7 @@ NodePtr parse_document(std::string_view text, const Source& source) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    throw InputError(source.at(error.mark.line + 1, error.mark.column + 1),
-                     fmt::format("not well-formed YAML: {}", reason(error)));
+    refuse_form(error, text, source);
   }
   if (builder.root()) return builder.root();
   auto empty = std::make_shared<Node>();
@@ -263,15 +282,15 @@ NodePtr Node::find(std::string_view key) const {
   return nullptr;
 }
 
-std::string read_text(const std::string& path) {
+std::string read_text(const std::string& path, std::string_view what) {
   const SourceLocation where{path, 0, 0};
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {
-    throw InputError(where, "no such file; give the path of a YAML config");
+    throw InputError(where, fmt::format("no such file; give the path of a YAML {}", what));
   }
   if (std::filesystem::is_directory(status)) {
-    throw InputError(where, "this is a directory; give the path of a YAML config");
+    throw InputError(where, fmt::format("this is a directory; give the path of a YAML {}", what));
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {

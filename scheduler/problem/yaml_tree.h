@@ -43,8 +43,9 @@ struct Node {
 inline constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
 inline constexpr std::size_t kMostDepth = 32;
 
-// The text of a file. Throws InputError if it cannot be read or is larger than kMostBytes.
-[[nodiscard]] std::string read_text(const std::string& path);
+// The text of a file; `what` it is, for messages. Throws InputError if it cannot be read or is
+// larger than kMostBytes.
+[[nodiscard]] std::string read_text(const std::string& path, std::string_view what = "config");
 
 // The one document of a text; a null node if it is empty. Throws InputError with `source` and line
 // for anything but well-formed UTF-8 and YAML: control characters, several documents, tags, deep

@@ -11,6 +11,7 @@
 
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/op_messages.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -120,8 +121,8 @@ class BufferChecker {
         channels_, op, [&](Channels::Id id) { use(id, false); },
         [&](Channels::Id id) { use(id, true); });
     // I leaves something for W where W follows.
-    const bool writes = !is_backward(op.kind);
-    check_next(of_stage(BufferPool::saved, op), writes, !writes, op);
+    const bool forward = op.kind == OpKind::forward;
+    check_next(of_stage(BufferPool::saved, op), forward, !forward, op);
     if (accumulates(op)) check_next(of_stage(BufferPool::accumulators, op), true, false, op);
   }
 
@@ -139,7 +140,7 @@ class BufferChecker {
   }
 
   void check_transfer(const Transfer& transfer) {
-    const Op op = rank_.instructions[at_].op;
+    const Op op = op_of(rank_.instructions[at_], transfer);
     if (transfer.slot == kNone) {
       return fault("buffer", op, fmt::format("{} names no buffer", to_string(op)));
     }

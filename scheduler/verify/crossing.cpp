@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -31,7 +32,7 @@ void crossing(const Program& program, const References& references, Matching::En
       {.rule = "crossing",
        .rank = static_cast<Rank>(send.rank),
        .index = index,
-       .op = rank.instructions[index].op,
+       .op = op_of(rank.instructions[index], rank.transfers[send.transfer]),
        .message = fmt::format(
            "is message {} from rank {} ({}) to rank {}, which takes it for {} ({}): activations "
            "and gradients share this channel, in different orders at its two ends; give each "

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scheduler/graph/channels.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -89,6 +90,7 @@ class RankDataflow {
 
   void check(std::uint32_t index) {
     const Instruction& instruction = list_.instructions[index];
+    about_ = instruction.op;
     if (!waits_for_the_past(index)) return;
     if (instruction.kind == InstructionKind::run) {
       for (const Op& op : {instruction.op, instruction.paired}) check_inputs(index, op);
@@ -98,6 +100,7 @@ class RankDataflow {
       if (!transfer.is_send || problem_.placement.rank_of(payload.from, payload.replica) != rank_) {
         continue;
       }
+      about_ = op_of(instruction, transfer);
       require(index, makers_.computed(maker_of(payload)));
     }
   }
@@ -197,7 +200,11 @@ class RankDataflow {
   }
 
   [[nodiscard]] std::string text_of(std::uint32_t index) const {
-    return to_string(list_.instructions[index].op);
+    const Instruction& instruction = list_.instructions[index];
+    if (instruction.kind != InstructionKind::transfer) return to_string(instruction.op);
+    std::string text;
+    append_text(text, list_.transfers_of(instruction));
+    return text;
   }
 
   void report_late(std::uint32_t index, std::uint32_t maker) {
@@ -208,7 +215,7 @@ class RankDataflow {
     out_.push_back({.rule = "order",
                     .rank = rank_,
                     .index = index,
-                    .op = list_.instructions[index].op,
+                    .op = about_,
                     .message = std::move(message)});
   }
 
@@ -219,6 +226,7 @@ class RankDataflow {
   const RankProgram& list_;
   const Recordings& recordings_;
   Diagnostics& out_;
+  Op about_;                             // of the instruction at hand, what needs something
   std::vector<std::uint32_t> previous_;  // [index] the one before it on its stream
 };
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "scheduler/graph/digraph.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 #include "scheduler/verify/wait_graph.h"
@@ -43,34 +45,82 @@ std::string why(Reason reason) {
   }
 }
 
-// "rank0 0SEND_F1 <-> rank1 1SEND_F0", then the whole chain with reasons.
+// The places of a cycle where ranks are stuck, or, where none waits for the end of a transfer or
+// collective, all of it: "rank0 0SEND_F1 <-> rank1 1SEND_F0".
+class Members {
+ public:
+  Members(const Program& program, const WaitGraph& graph, const std::vector<CycleStep>& cycle) {
+    for (const CycleStep& step : cycle) {
+      if (graph.is_meeting(step.vertex)) continue;
+      const auto place = graph.place(step.vertex);
+      const InstructionKind kind = program.ranks[place.rank].instructions[place.index].kind;
+      collectives_ |= kind == InstructionKind::collective;
+      transfers_ |= kind == InstructionKind::transfer;
+      several_ranks_ |= place.rank != graph.place(cycle.front().vertex).rank;
+      const std::string name = named(program, place);
+      if (std::ranges::find(all_, name) == all_.end()) all_.push_back(name);
+      if (place.is_end && kind != InstructionKind::run) stuck_.push_back(name);
+    }
+  }
+
+  [[nodiscard]] std::string text() const {
+    return fmt::format("{}", fmt::join(stuck_.empty() ? all_ : stuck_, " <-> "));
+  }
+
+  // What users try first, and what helps.
+  [[nodiscard]] std::string_view hint() const {
+    if (collectives_ || !transfers_) return "";
+    if (!several_ranks_) return "; a transfer of the rank stands at a wrong place: verify --repair";
+    return "; swapping sends and receives on odd ranks alone is no proof against it, one order of "
+           "all transfers is: verify --repair";
+  }
+
+ private:
+  std::vector<std::string> all_;
+  std::vector<std::string> stuck_;
+  bool collectives_ = false;
+  bool transfers_ = false;
+  bool several_ranks_ = false;
+};
+
+// What of the instruction where a cycle is told from is stuck: of a group, the transfer whose other
+// end is what comes before it in the cycle.
+Op stuck_op(const Program& program, const Matching& meets, const WaitGraph& graph,
+            const std::vector<CycleStep>& cycle) {
+  const auto place = graph.place(cycle.front().vertex);
+  const RankProgram& list = program.ranks[place.rank];
+  const Instruction& instruction = list.instructions[place.index];
+  if (instruction.kind != InstructionKind::transfer || graph.is_meeting(cycle.back().vertex)) {
+    return instruction.op;
+  }
+  const auto before = graph.place(cycle.back().vertex);
+  for (std::uint32_t k = 0; k < instruction.body.count; ++k) {
+    const std::uint32_t transfer = instruction.body.first + k;
+    const Matching::End other = meets.partner(place.rank, transfer);
+    if (other.exists() && other.rank == before.rank &&
+        meets.instruction(other.rank, other.transfer) == before.index) {
+      return op_of(instruction, list.transfers[transfer]);
+    }
+  }
+  return instruction.op;
+}
+
+// Who is stuck, then the whole chain with reasons.
 std::string describe(const Program& program, const WaitGraph& graph,
                      const std::vector<CycleStep>& cycle) {
-  std::string blocked;
+  const Members members(program, graph, cycle);
   std::string chain;
-  bool all_transfers = true;
   for (std::size_t k = 0; k < cycle.size(); ++k) {
     if (graph.is_meeting(cycle[k].vertex)) continue;
     const auto place = graph.place(cycle[k].vertex);
     // Members of a collective meet in a point of its own, which has no name.
     const std::size_t step = graph.is_meeting(cycle[(k + 1) % cycle.size()].vertex) ? 2 : 1;
     const auto next = graph.place(cycle[(k + step) % cycle.size()].vertex);
-    const Instruction& instruction = program.ranks[place.rank].instructions[place.index];
-    // The ends of transfers and collectives on the cycle are where ranks are stuck.
-    if (place.is_end && instruction.kind != InstructionKind::run) {
-      blocked += (blocked.empty() ? "" : " <-> ") + named(program, place);
-      all_transfers &= instruction.kind == InstructionKind::transfer;
-    }
     if (cycle[k].reason == Reason::begin) continue;
     chain += fmt::format("{}{} {} {}", chain.empty() ? "" : "; ", named(program, place),
                          why(cycle[k].reason), named(program, next));
   }
-  // What users try first, and what helps.
-  const char* hint = all_transfers
-                         ? "; swapping sends and receives on odd ranks alone is no proof against "
-                           "it, one order of all transfers is: verify --repair"
-                         : "";
-  return fmt::format("cycle {}: {}{}", blocked, chain, hint);
+  return fmt::format("cycle {}: {}{}", members.text(), chain, members.hint());
 }
 
 }  // namespace
@@ -98,7 +148,7 @@ void deadlock(const Program& program, const References& references, Semantics se
   out.push_back({.rule = "deadlock",
                  .rank = static_cast<Rank>(place.rank),
                  .index = place.index,
-                 .op = program.ranks[place.rank].instructions[place.index].op,
+                 .op = stuck_op(program, references.meets, graph, cycle),
                  .message = fmt::format("under {} semantics: {}", name(semantics),
                                         describe(program, graph, cycle))});
 }

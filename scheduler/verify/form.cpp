@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -40,6 +41,7 @@ class RankForm {
     const std::size_t before = out_.size();
     for (std::uint32_t i = 0; i < list_.instructions.size(); ++i) {
       const Instruction& instruction = list_.instructions[i];
+      about_ = instruction.op;
       std::string fault = fault_of(instruction);
       if (fault.empty()) fault = fault_of_records(instruction);
       if (!fault.empty()) report(i, std::move(fault));
@@ -100,7 +102,9 @@ class RankForm {
       std::string fault = fault_of_end(list_.transfers[t], instruction.communicator);
       if (transfer_owned_[t]) fault = "issues a transfer that another instruction issues too";
       transfer_owned_[t] = true;
-      if (!fault.empty()) return fault;
+      if (fault.empty()) continue;
+      about_ = op_of(instruction, list_.transfers[t]);
+      return fault;
     }
     return "";
   }
@@ -150,7 +154,7 @@ class RankForm {
     out_.push_back({.rule = "form",
                     .rank = static_cast<Rank>(rank_),
                     .index = index,
-                    .op = index ? list_.instructions[static_cast<std::size_t>(*index)].op : Op{},
+                    .op = index ? about_ : Op{},
                     .message = std::move(message)});
   }
 
@@ -159,8 +163,9 @@ class RankForm {
   std::size_t rank_;
   const RankProgram& list_;
   Diagnostics& out_;
-  std::vector<bool> is_member_;                          // [communicator]
-  std::vector<std::uint32_t> next_generation_;           // [event]
+  Op about_;                                    // what a fault of the instruction at hand is about
+  std::vector<bool> is_member_;                 // [communicator]
+  std::vector<std::uint32_t> next_generation_;  // [event]
   std::vector<bool> transfer_owned_, collective_owned_;  // does an instruction issue it?
 };
 

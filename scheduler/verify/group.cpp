@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -12,23 +14,29 @@ namespace {
 
 constexpr std::size_t kMostTransfers = 8;
 
-std::string fault_of(std::span<const Transfer> group) {
+struct Fault {
+  std::string message;
+  std::size_t transfer = 0;  // the first in the group that is too much
+};
+
+std::optional<Fault> fault_of(std::span<const Transfer> group) {
   if (group.size() > kMostTransfers) {
-    return fmt::format(
-        "holds {} transfers; a group of more than {} may be cut into several, not at "
-        "the same place on both ends: issue it as smaller groups",
-        group.size(), kMostTransfers);
+    return Fault{fmt::format("holds {} transfers; a group of more than {} may be cut into several, "
+                             "not at the same place on both ends: issue it as smaller groups",
+                             group.size(), kMostTransfers),
+                 kMostTransfers};
   }
   for (std::size_t k = 1; k < group.size(); ++k) {
     for (std::size_t j = 0; j < k; ++j) {
       if (group[j].peer != group[k].peer || group[j].is_send != group[k].is_send) continue;
-      return fmt::format(
-          "holds two {} rank {}; pack them into one message, or issue them one "
-          "after the other",
-          group[k].is_send ? "sends to" : "receives from", group[k].peer);
+      return Fault{
+          fmt::format("holds two {} rank {}; pack them into one message, or issue them one "
+                      "after the other",
+                      group[k].is_send ? "sends to" : "receives from", group[k].peer),
+          k};
     }
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace
@@ -39,13 +47,14 @@ void group(const Program& program, Diagnostics& out) {
     for (std::size_t i = 0; i < list.instructions.size(); ++i) {
       const Instruction& instruction = list.instructions[i];
       if (instruction.kind != InstructionKind::transfer || instruction.body.count < 2) continue;
-      std::string fault = fault_of(list.transfers_of(instruction));
-      if (fault.empty()) continue;
+      const std::span<const Transfer> transfers = list.transfers_of(instruction);
+      const std::optional<Fault> fault = fault_of(transfers);
+      if (!fault) continue;
       out.push_back({.rule = "group",
                      .rank = static_cast<Rank>(rank),
                      .index = static_cast<std::int64_t>(i),
-                     .op = instruction.op,
-                     .message = std::move(fault)});
+                     .op = op_of(instruction, transfers[fault->transfer]),
+                     .message = fault->message});
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scheduler/graph/channels.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 
@@ -128,10 +129,11 @@ void matching(const Problem& problem, const Program& program, const References& 
   const auto report = [&](const char* rule, Matching::End end, std::string message) {
     if (message.empty()) return;
     const std::uint32_t index = meets.instruction(end.rank, end.transfer);
+    const RankProgram& list = program.ranks[end.rank];
     out.push_back({.rule = rule,
                    .rank = static_cast<Rank>(end.rank),
                    .index = index,
-                   .op = program.ranks[end.rank].instructions[index].op,
+                   .op = op_of(list.instructions[index], list.transfers[end.transfer]),
                    .message = std::move(message)});
   };
   for (std::uint32_t rank = 0; rank < program.ranks.size(); ++rank) {

@@ -5,6 +5,7 @@
 
 #include "scheduler/graph/happens_before.h"
 #include "scheduler/graph/recordings.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/buffer_uses.h"
 #include "scheduler/verify/rules.h"
@@ -64,18 +65,28 @@ class RaceFinder {
     return a.kind == InstructionKind::run && b.kind == InstructionKind::run && a.stream == b.stream;
   }
 
+  // The op of an instruction that uses a slot; of a group, that of the transfer.
+  [[nodiscard]] Op op_at(std::uint32_t index, std::uint32_t slot) const {
+    const Instruction& instruction = rank_.instructions[index];
+    for (const Transfer& transfer : rank_.transfers_of(instruction)) {
+      if (transfer.slot == slot) return op_of(instruction, transfer);
+    }
+    return instruction.op;
+  }
+
   void require(std::uint32_t earlier, const Access& use) {
     if (earlier == kNone || earlier == at_ || order_.follows(earlier)) return;
-    const Op& other = rank_.instructions[earlier].op;
+    const Op here = op_at(at_, use.slot);
+    const Op other = op_at(earlier, use.slot);
     out_.push_back({.rule = "race",
                     .rank = number_,
                     .index = at_,
-                    .op = rank_.instructions[at_].op,
+                    .op = here,
                     .message = fmt::format(
                         "{} {} buffer slot {} while {} may still use it: no event and no stream "
                         "orders them; let it wait for the event of {}",
-                        to_string(rank_.instructions[at_].op), use.is_write ? "writes" : "reads",
-                        use.slot, to_string(other), to_string(other))});
+                        to_string(here), use.is_write ? "writes" : "reads", use.slot,
+                        to_string(other), to_string(other))});
   }
 
   Rank number_;

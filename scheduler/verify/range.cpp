@@ -50,6 +50,21 @@ void check(const Problem& problem, std::size_t rank, std::size_t index, const Op
                  .message = std::move(found->message)});
 }
 
+// The stages that a file names at the other end of its transfers: 0SEND_F3>2.
+void other_ends(const Problem& problem, std::size_t rank, std::size_t index, const Action& action,
+                Diagnostics& out) {
+  for (std::size_t k = 0; k < action.others.size(); ++k) {
+    if (action.others[k] < problem.stages()) continue;
+    out.push_back({.rule = "range",
+                   .rank = static_cast<Rank>(rank),
+                   .index = static_cast<std::int64_t>(index),
+                   .op = action.form == Action::Form::group ? action.group[k] : action.op,
+                   .message = fmt::format("names stage {} at its other end; the problem has stages "
+                                          "0..{}",
+                                          action.others[k], problem.stages() - 1)});
+  }
+}
+
 bool row_count(const Problem& problem, std::size_t rows, Diagnostics& out) {
   if (rows == static_cast<std::size_t>(problem.ranks())) return true;
   out.push_back({.rule = "range",
@@ -83,6 +98,7 @@ void range(const Problem& problem, const ScheduleFile& file, Diagnostics& out) {
       check(problem, rank, index, action.op, out);
       check(problem, rank, index, action.paired, out);
       for (const Op& op : action.group) check(problem, rank, index, op, out);
+      other_ends(problem, rank, index, action, out);
     }
   }
 }

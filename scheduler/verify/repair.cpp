@@ -1,7 +1,5 @@
 #include "scheduler/verify/repair.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "scheduler/error.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
 
@@ -16,9 +15,7 @@ namespace counterflow {
 namespace {
 
 [[noreturn]] void refuse(const Diagnostic& fault) {
-  throw InfeasibleError(fmt::format("cannot be repaired by moving transfers: {}{} {} [{}]",
-                                    fault.rank ? fmt::format("rank {}: ", *fault.rank) : "",
-                                    to_string(fault.op), fault.message, fault.rule));
+  throw InfeasibleError("cannot be repaired by moving transfers: " + to_line(fault));
 }
 
 // A receive after its use, ends that meet the wrong way round, and groups that are too large are

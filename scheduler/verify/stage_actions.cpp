@@ -70,8 +70,7 @@ class RowReader {
     const bool makes_gradients = op.kind == OpKind::backward || op.kind == OpKind::backward_weight;
     if (makes_gradients && stage.reduced_at >= 0) {
       report("reduction", row_[static_cast<std::size_t>(stage.reduced_at)].op, stage.reduced_at,
-             fmt::format("REDUCE_GRAD of stage {} precedes {}, whose gradients it misses", op.stage,
-                         to_string(op)));
+             fmt::format("stands before {}, whose gradients it misses", to_string(op)));
     }
   }
 

@@ -159,3 +159,28 @@ def test_dualpipe_tells_both_directions(compiled):
     assert "second direction" in legend
     assert facts["direction"] == [0]
     assert "up the ranks" in card
+
+
+def test_what_is_not_counted_for_many_ops_says_so(compiled, tmp_path):
+    """200,000 ops are many for a browser; here the page is told that its eight are."""
+    text = (compiled("1f1b", 2, 2) / "timeline.html").read_text(encoding="utf-8")
+    assert text.count("MANY_OPS = 2e5;") == 1
+    page = tmp_path / "many.html"
+    page.write_text(text.replace("MANY_OPS = 2e5;", "MANY_OPS = 8;"), encoding="utf-8")
+    idle, before, after, counted = ask(
+        page,
+        """const card = () => {
+          counterflow.hover(0, 5e6);
+          return document.getElementById("card").innerText;
+        };
+        const idle = document.getElementById("idle").textContent, before = card();
+        counterflow.select(0, 15e6);
+        const after = card();
+        document.getElementById("details-button").click();
+        return [idle, before, after, document.getElementById("idle").textContent];""",
+    )
+    assert idle == "idle: reasons of 8 ops are counted when \N{LEFT DOUBLE QUOTATION MARK}" \
+        "figures\N{RIGHT DOUBLE QUOTATION MARK} opens"
+    assert "slack" in before and "counted once an op is selected" in before
+    assert "slack" in after and "counted once" not in after
+    assert counted.startswith("idle: ") and "%" in counted

@@ -5,6 +5,7 @@ import struct
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
+import pytest
 from chromium import ask, browser
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -120,3 +121,38 @@ def test_file_is_small_and_keeps_what_timeline_json_says(compiled):
     assert ops == expected
     size = (folder / "timeline.html").stat().st_size
     assert size < (folder / "timeline.json").stat().st_size / 3
+
+
+@pytest.mark.parametrize(
+    "fragment", ["from=1e999&to=-5", "from=20&to=10", "from=20&to=20", "from=1e15", "to=-1"]
+)
+def test_links_to_no_time_of_the_timeline_open_the_whole(compiled, fragment):
+    script = "return [counterflow.view(), counterflow.link()];"
+    whole, _ = ask(compiled("zb-h1") / "timeline.html", script)
+    assert ask(compiled("zb-h1") / "timeline.html", script, fragment=f"#{fragment}") == [whole, ""]
+
+
+def test_a_link_may_name_one_end_of_a_stretch(compiled):
+    page = compiled("zb-h1") / "timeline.html"
+    whole, view = ask(page, "return [0, counterflow.view()];", fragment="#to=50000000")
+    assert view == {"from_ns": whole, "to_ns": 50_000_000}
+
+
+def test_boxes_of_one_width_are_labelled_alike(compiled):
+    """With and without the stage, and with one digit or two: at every zoom the same for all."""
+    seen = set()
+    page = compiled("gpipe", 1, 64) / "timeline.html"
+    labels = ask(
+        page,
+        """const found = [];
+        for (let boxes = 11; boxes <= 64; ++boxes) {
+          counterflow.show(0, boxes * 10e6);
+          found.push([...counterflow.svg().matchAll(/>(0?F\\d+)</g)].map((each) => each[1]));
+        }
+        return found;""",
+    )
+    for found in labels:
+        forms = {"0F" in label for label in found}
+        assert len(forms) <= 1, found
+        seen |= forms
+    assert seen == {True, False}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import BASIC
+from harness import BASIC, EXAMPLES
 
 
 def test_table_of_schedules(counterflow, config):
@@ -60,7 +60,7 @@ def test_a_bad_file_is_exit_2_and_named_as_typed(counterflow, config, tmp_path, 
     assert result.out == ""
     assert result.err.startswith("error: --schedules: ")
     assert "order.csv" in result.err
-    assert "--set" not in result.err
+    assert "--set pipeline.schedule" not in result.err
 
 
 def test_a_file_with_faults_is_left_out_with_the_first_of_them(counterflow, config, tmp_path):
@@ -123,6 +123,11 @@ def test_two_timelines(counterflow, config, tmp_path):
     assert "1f1b" in result.out
     assert "zb-h1" in result.out
     assert "<html" in (tmp_path / "page.html").read_text(encoding="utf-8")[:500].lower()
+
+
+def test_messages_that_share_links_may_pass_each_other(counterflow):
+    counterflow("compile", EXAMPLES / "shared_nics.yaml", "-o", "a", "--emit", "timeline.json", code=0)
+    counterflow("compare", "a/timeline.json", "a/timeline.json", code=0)
 
 
 def test_page_into_a_file_or_a_folder(counterflow, config, tmp_path):

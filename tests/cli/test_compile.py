@@ -3,12 +3,16 @@
 import csv
 import hashlib
 import json
+import os
 import shutil
+import signal
+import subprocess
+import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from harness import BASIC
+from harness import BASIC, TIMEOUT_S, binary
 
 FILES = [
     "graph.dot", "program.csv", "program.json", "report.json", "schedule.csv", "timeline.html",
@@ -193,3 +197,47 @@ def test_its_own_schedule_csv_compiles_to_the_same_program(counterflow, config, 
 def test_verbose_says_what_was_written(counterflow, config):
     result = counterflow("compile", config(), "-o", "out", "-v", code=0)
     assert "out/schedule.csv" in result.err
+
+
+# Stands in for Graphviz, which draws the last file of all: says that it runs, and goes on until killed.
+STUCK_DOT = """\
+#!/bin/sh
+echo $$ > "$STARTED.part" && mv "$STARTED.part" "$STARTED"
+exec sleep 1000
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("earlier", [False, True], ids=["new", "again"])
+def test_a_signal_leaves_nothing_half_written(counterflow, config, tmp_path, name, earlier):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    dot = tools / "dot"
+    dot.write_text(STUCK_DOT, encoding="utf-8")
+    dot.chmod(0o755)
+    out = tmp_path / "out"
+    wanted = ("compile", config(), "-o", out / "deep", "--emit")
+    if earlier:
+        counterflow(*wanted, "report.json", code=0)
+    before = sorted(path.relative_to(out) for path in out.rglob("*"))
+    started = tmp_path / "started"
+    process = subprocess.Popen(
+        [binary(), *map(str, wanted), "report.json,program.json,graph.svg"],
+        env={"PATH": f"{tools}:{os.environ['PATH']}", "STARTED": str(started)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + TIMEOUT_S
+    while not started.exists():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline, "dot was never called"
+        time.sleep(0.01)
+    try:
+        hidden = [path for path in (out / "deep").iterdir() if path.name.startswith(".")]
+        assert len(hidden) == 2
+        process.send_signal(getattr(signal, name))
+        assert process.wait(TIMEOUT_S) == -getattr(signal, name)
+    finally:
+        os.kill(int(started.read_text(encoding="utf-8")), signal.SIGKILL)
+        process.stderr.close()
+    assert sorted(path.relative_to(out) for path in out.rglob("*")) == before
+    assert out.exists() == earlier

@@ -254,6 +254,52 @@ def test_seed_is_a_number(counterflow, config):
     counterflow("simulate", path, "--seed", "seven", code=2)
 
 
+LAST_SEED = 2**63 - 1
+
+
+@pytest.mark.parametrize("seed", [0, LAST_SEED])
+def test_every_seed_of_a_config_may_be_typed(counterflow, config, seed):
+    text = BASIC + "jitter: {compute: 0.1, seed: %d}\n"
+    written = counterflow("simulate", config(text % seed), "--trials", 2, "--json", code=0)
+    typed = counterflow(
+        "simulate", config(text % 5), "--trials", 2, "--seed", seed, "--json", code=0
+    )
+    assert typed.json == written.json
+    assert typed.json["monte_carlo"]["seed"] == seed
+
+
+@pytest.mark.parametrize("command", ["simulate", "search", "partition"])
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [
+        ("--seed", "-1", "is out of range; write a whole number from 0 to"),
+        ("--seed", str(LAST_SEED + 1), f"write a whole number from 0 to {LAST_SEED}"),
+        ("--seed", str(2**64), f"write a whole number from 0 to {LAST_SEED}"),
+        ("--seed", "1e3", f"is not a whole number; write one from 0 to {LAST_SEED}"),
+    ],
+)
+def test_a_seed_that_is_none_names_the_rule(counterflow, config, command, option, value, rule):
+    error = counterflow(command, config(), f"{option}={value}", code=2).err
+    assert option in error and value in error and rule in error
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "most"),
+    [
+        ("simulate", "--trials", 10_000_000),
+        ("simulate", "--threads", 1024),
+        ("search", "--trials", 10_000_000),
+        ("search", "--threads", 1024),
+        ("partition", "--iterations", 1_000_000_000),
+    ],
+)
+@pytest.mark.parametrize("value", ["0", "-1", "1e3", "0x10", str(2**64 + 1)])
+def test_whole_numbers_have_the_rule_of_configs(counterflow, config, command, option, most, value):
+    extra = ["--trials", "1"] if option == "--threads" else []
+    error = counterflow(command, config(), *extra, f"{option}={value}", code=2).err
+    assert f"{option}: {value}" in error and f"from 1 to {most}" in error
+
+
 def test_summary_names_the_figures(counterflow, config):
     result = counterflow("simulate", config(), code=0)
     assert "makespan" in result.out

@@ -101,9 +101,43 @@ def test_a_failed_rank_is_a_no(counterflow, config):
     assert text.out == "" and "rank 2" in text.err
 
 
+@pytest.mark.parametrize(
+    ("link", "rank", "op", "sent_by", "since"),
+    [((1, 2), 2, "2RECV_F0", "1SEND_F0", 2_000_000), ((2, 1), 1, "1RECV_B0", "2SEND_B0", 8_000_000)],
+    ids=["forwards", "backwards"],
+)
+def test_a_dead_link_is_the_cause_and_named_with_its_direction(
+    counterflow, config, link, rank, op, sent_by, since
+):
+    """A send that is buffered has ended: its message still stands on the link."""
+    scenario = config(f"outages: [{{link: {list(link)}}}]\n", "outage.yaml")
+    result = counterflow("simulate", config(), "--scenario", scenario, "--json", code=1)
+    first = result.json["first_blocked"]
+    assert (first["rank"], first["op"], first["since_ns"]) == (rank, op, since)
+    assert first["reason"] == (f"waits for the message of {sent_by}, which stands still on the link "
+                               f"from rank {link[0]} to rank {link[1]}")
+    assert f"the first that could not proceed is {op} of rank {rank}" in result.err
+    # The others wait too, some of them for longer, but only for ranks that have not come.
+    for other in result.json["per_rank"]:
+        if other["blocked"] and other["blocked"]["rank"] != rank:
+            assert "has not come to it" in other["blocked"]["reason"]
+
+
 def test_a_bad_scenario_names_its_line(counterflow, config):
     scenario = config("slow:\n  - {rank: 9, factor: 2}\n", "bad.yaml")
     result = counterflow("simulate", config(), "--scenario", scenario, code=2)
     assert "bad.yaml:2" in result.err and "from 0 to 3" in result.err
     missing = counterflow("simulate", config(), "--scenario", "no.yaml", code=2)
-    assert "no.yaml" in missing.err
+    assert "no.yaml" in missing.err and "a YAML scenario" in missing.err
+
+
+def test_a_scenario_says_that_the_bound_is_of_the_costs_as_given(counterflow, config):
+    scenario = config("slow: [{rank: 2, factor: 2}]\n", "slow.yaml")
+    plain = counterflow("simulate", config(), "--json", code=0).json
+    slow = counterflow("simulate", config(), "--scenario", scenario, "--json", code=0).json
+    assert slow["lower_bound_ns"] == plain["lower_bound_ns"]
+    assert slow["gap"] == pytest.approx(slow["makespan_ns"] / slow["lower_bound_ns"] - 1)
+    assert not any("costs as given" in each for each in plain["warnings"])
+    assert any("costs as given" in each for each in slow["warnings"])
+    text = counterflow("simulate", config(), "--scenario", scenario, code=0).out
+    assert "the costs as given, without the scenario" in text

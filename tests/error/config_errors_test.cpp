@@ -23,12 +23,32 @@ INSTANTIATE_TEST_SUITE_P(
         {"MisspeltStageKey",
          {"stages.foward=1ms"},
          "stages.foward: unknown key; did you mean forward?"},
+        {"BeginningOfTwoKeys",
+         {"stages={forward: 1ms, backward: 2ms}"},
+         "stages.backward: unknown key; did you mean backward_input or backward_weight?"},
+        {"OneLetter",
+         {"a=1"},
+         "a: unknown key; the keys here are pipeline, stages, layers, layout, links, execution, "
+         "memory, units, topology, jitter"},
+        {"NotNearAnyKey",
+         {"foo=1"},
+         "foo: unknown key; the keys here are pipeline, stages, layers, layout, links, execution, "
+         "memory, units, topology, jitter"},
+        {"KeyOfAScenario",
+         {"slow=[]"},
+         "slow: unknown key; the keys here are pipeline, stages, layers, layout, links, execution, "
+         "memory, units, topology, jitter"},
+        {"ExecutionKeyNotNearAny",
+         {"execution={foo: 1}"},
+         "execution.foo: unknown key; the keys here are preset, semantics, independent_transfers, "
+         "serial_communicators, launch_order, hardware_queues"},
         {"MisspeltScaleKind",
          {"pipeline.microbatches={count: 1, scale: {backward: [1]}}"},
-         "pipeline.microbatches.scale.backward: unknown key; did you mean forward?"},
+         "pipeline.microbatches.scale.backward: unknown key; did you mean backward_input or "
+         "backward_weight?"},
         {"MisspeltMicrobatchesKey",
          {"pipeline.microbatches={number: 1}"},
-         "pipeline.microbatches.number: unknown key; did you mean scale?"},
+         "pipeline.microbatches.number: unknown key; the keys here are count, scale"},
         {"MisspeltLinksKey",
          {"links.latncy=1ms"},
          "links.latncy: unknown key; did you mean latency?"},
@@ -135,11 +155,11 @@ INSTANTIATE_TEST_SUITE_P(
          "a microbatch"},
         {"ScaleIsNegative",
          {"pipeline.microbatches={count: 2, scale: [1, -1]}"},
-         "pipeline.microbatches.scale[1]: -1 is negative; a factor is zero or more, for example "
+         "pipeline.microbatches.scale[1]: -1 is negative; a factor is from 0 to 1e9, for example "
          "1.7"},
         {"ScaleIsNaN",
          {"pipeline.microbatches={count: 2, scale: [1, .nan]}"},
-         "pipeline.microbatches.scale[1]: .nan is not a number; write a decimal number, for "
+         "pipeline.microbatches.scale[1]: .nan is not a number; a factor is from 0 to 1e9, for "
          "example 1.7"},
         {"PlacementIsUnknown",
          {"pipeline.placement=vee"},
@@ -156,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
          "lower pipeline.ranks"},
         {"SplitBackwardIsYes",
          {"pipeline.split_backward=yes"},
-         "pipeline.split_backward: yes is not one of auto, true, false; did you mean auto?"},
+         "pipeline.split_backward: yes is not one of auto, true, false"},
         {"SplitBackwardIsAList",
          {"pipeline.split_backward=[true]"},
          "pipeline.split_backward: a list is not one of auto, true, false"},
@@ -177,6 +197,17 @@ INSTANTIATE_TEST_SUITE_P(
          {"stages.forward=3msec"},
          "stages.forward: 3msec has the unknown unit msec; did you mean ms? The units of a "
          "duration are ns, us, ms, s"},
+        {"DurationHasAUnitNearNone",
+         {"stages.forward=3parsec"},
+         "stages.forward: 3parsec has the unknown unit parsec; the units of a duration are ns, us, "
+         "ms, s"},
+        {"DurationHasAUnitOfOneWrongLetter",
+         {"stages.forward=3x"},
+         "stages.forward: 3x has the unknown unit x; the units of a duration are ns, us, ms, s"},
+        {"SizeHasTheBeginningOfAUnit",
+         {"stages.activation=100M"},
+         "stages.activation: 100M has the unknown unit M; did you mean MiB or MB? The units of a "
+         "size are B, KiB, MiB, GiB, TiB, KB, MB, GB, TB"},
         {"DurationIsNaN",
          {"stages.forward=.nan"},
          "stages.forward: .nan is not a duration; write a decimal number with a unit, for example "

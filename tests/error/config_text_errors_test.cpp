@@ -45,6 +45,17 @@ INSTANTIATE_TEST_SUITE_P(
         {"NoForward",
          "pipeline: {ranks: 1, microbatches: 1, schedule: 1f1b}\nstages: {backward_input: 1ms}\n",
          "model.yaml:2:9: stages.forward: missing; write for example forward: 18.522ms"},
+        {"NearAKeyThatIsThere",
+         "pipeline: {ranks: 1, microbatches: 1, schedule: 1f1b}\n"
+         "stages: {forward: 1ms, backward: 2ms}\n",
+         "model.yaml:2:24: stages.backward: unknown key; did you mean backward_input or "
+         "backward_weight?"},
+        {"BeginningOfAKeyThatIsThere",
+         "pipeline: {ranks: 1, microbatches: 1, schedule: 1f1b}\n"
+         "stages: {forward: 1ms, backward_input: 1ms, backward: 2ms}\n",
+         "model.yaml:2:45: stages.backward: unknown key; did you mean backward_weight?"},
+        {"KeyThatIsThereIsNoGuess", "units: {time: ms, tme: ms}\nstages: {}\n",
+         "model.yaml:1:19: units.tme: unknown key; the keys here are time"},
         {"EmptyText", "", "model.yaml: the config is empty; it needs the keys pipeline and stages"},
         {"OnlyAComment", "# nothing\n",
          "model.yaml: the config is empty; it needs the keys pipeline and stages"},
@@ -57,7 +68,14 @@ INSTANTIATE_TEST_SUITE_P(
         {"BadIndent", "pipeline:\n  ranks: 2\n ranks: 3\n",
          "model.yaml:3:2: not well-formed YAML: end of map not found"},
         {"TabIndent", "pipeline:\n	ranks: 2\n",
-         "model.yaml:2:7: not well-formed YAML: illegal map value"},
+         "model.yaml:2:1: not well-formed YAML: illegal map value; the line is indented with a "
+         "tab, write spaces"},
+        {"TabIndentAfterSpaces", "pipeline:\n  ranks: 2\n  \tmicrobatches: 2\n",
+         "model.yaml:3:3: not well-formed YAML: illegal tab when looking for indentation; the line "
+         "is indented with a tab, write spaces"},
+        {"TabIndentOfTheFirstLine", "\tpipeline:\n  ranks: 2\n",
+         "model.yaml:1:1: not well-formed YAML: illegal map value; the line is indented with a "
+         "tab, write spaces"},
         {"TwoDocuments", "pipeline: {}\n---\nstages: {}\n",
          "model.yaml:2:1: a second YAML document starts here; keep one document and remove the "
          "rest"},

@@ -104,9 +104,9 @@ TEST(CrossingRule, OneCommunicatorADirectionKeepsThemApart) {
 TEST(GroupRule, TwoOfOnePeerAndDirection) {
   EXPECT_EQ(
       faults_of_file(forwards(2, 2), "0F0,0F1,[0SEND_F0;0SEND_F1]\n[1RECV_F0;1RECV_F1],1F0,1F1\n"),
-      "group rank 0 [2] 0SEND_F0: holds two sends to rank 1; pack them into one message, or "
+      "group rank 0 [2] 0SEND_F1: holds two sends to rank 1; pack them into one message, or "
       "issue them one after the other\n"
-      "group rank 1 [0] 1RECV_F0: holds two receives from rank 0; pack them into one message, "
+      "group rank 1 [0] 1RECV_F1: holds two receives from rank 0; pack them into one message, "
       "or issue them one after the other\n");
 }
 
@@ -141,7 +141,7 @@ TEST(GroupRule, OneSideAloneNamesBothEndsWhereItHangs) {
       "0F0,0SEND_F0,0F1,0F2,[0SEND_F1;0RECV_B0],0SEND_F2,0B0,0RECV_B1,0B1,0RECV_B2,0B2\n"
       "1RECV_F0,1F0,1B0,1RECV_F1,1RECV_F2,1SEND_B0,1F1,1B1,1SEND_B1,1F2,1B2,1SEND_B2\n";
   EXPECT_EQ(faults_of_file(chain(2, 3), grouped, std::vector{Semantics::rendezvous}),
-            "deadlock rank 0 [4] 0SEND_F1: under rendezvous" + cycle);
+            "deadlock rank 0 [4] 0RECV_B0: under rendezvous" + cycle);
   const std::string apart =
       "0F0,0SEND_F0,0F1,0F2,0SEND_F1,0SEND_F2,0RECV_B0,0B0,0RECV_B1,0B1,0RECV_B2,0B2\n"
       "1RECV_F0,1F0,1B0,1RECV_F1,1RECV_F2,1SEND_B0,1F1,1B1,1SEND_B1,1F2,1B2,1SEND_B2\n";

@@ -73,6 +73,16 @@ TEST(RankRule, SecondPartOfAPair) {
             "rank rank 0 [0] 1B0: stage 1 expected on rank 1, given rank 0\n");
 }
 
+TEST(RangeRule, StagesNamedAtTheOtherEndOfTransfers) {
+  const std::string file =
+      "0F0,0SEND_F0>7,[0RECV_B0;0RECV_B0<9],0B0\n1RECV_F0<0,1F0,1B0,1SEND_B0>1\n";
+  EXPECT_EQ(text(verify(chain(2, 1), parse_schedule(file, "file.csv"))),
+            "range rank 0 [1] 0SEND_F0: names stage 7 at its other end; the problem has stages "
+            "0..1\n"
+            "range rank 0 [2] 0RECV_B0: names stage 9 at its other end; the problem has stages "
+            "0..1\n");
+}
+
 TEST(RangeRule, TransfersAndGroupsOfAFile) {
   const ScheduleFile file =
       parse_schedule("0F0,0SEND_F0,[0RECV_B0;0RECV_B7]\n0RECV_F0,1UNSHARD\n", "file.csv");
@@ -132,43 +142,12 @@ TEST(CompleteRule, WeightGradientOfAFrozenStage) {
 }
 
 TEST(CompleteRule, OpsThatAreNotScheduled) {
-  const Schedule schedule{"unshard",
-                          {{{op("0F0"), {}}, {{OpKind::unshard, 0, 0, 0}, {}}, {op("0B0"), {}}}}};
+  const Schedule schedule{"recompute",
+                          {{{op("0F0"), {}}, {{OpKind::recompute, 0, 0, 0}, {}}, {op("0B0"), {}}}}};
   const Diagnostics found = verify(chain(1, 1), schedule);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].rule, "complete");
-  EXPECT_EQ(found[0].message, "only F, B, I, W, RECOMPUTE, OFFLOAD and RELOAD can be scheduled");
-}
-
-Problem keeping(KeepingKind kind) {
-  return with_keeping(chain(1, 1),
-                      {{.kind = kind, .store = Time{2}, .restore = Time{3}, .kept = Bytes{0}}});
-}
-
-TEST(CompleteRule, MovesOfAStageThatKeepsItsActivations) {
-  EXPECT_EQ(faults(chain(1, 1), "0F0,0RECOMPUTE0,0B0\n"),
-            "complete rank 0 [1] 0RECOMPUTE0: stage 0 keeps its activations; give stages.recompute "
-            "to let it do otherwise\n");
-  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0OFFLOAD0,0RELOAD0,0RECOMPUTE0,0B0\n"),
-            "complete rank 0 [3] 0RECOMPUTE0: stage 0 brings its activations back by RELOAD\n");
-}
-
-TEST(CompleteRule, MissingMoves) {
-  EXPECT_EQ(faults(keeping(KeepingKind::recompute), "0F0,0RECOMPUTE0,0B0\n"), "");
-  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0OFFLOAD0,0RELOAD0,0B0\n"), "");
-  EXPECT_EQ(faults(keeping(KeepingKind::recompute), "0F0,0B0\n"),
-            "complete rank 0 0RECOMPUTE0: is missing\n"
-            "order rank 0 [1] 0B0: comes before 0RECOMPUTE0, which it needs\n");
-  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0OFFLOAD0,0B0\n"),
-            "complete rank 0 0RELOAD0: is missing\n"
-            "order rank 0 [2] 0B0: comes before 0RELOAD0, which it needs\n");
-}
-
-TEST(OrderRule, MovesOutOfOrder) {
-  EXPECT_EQ(faults(keeping(KeepingKind::recompute), "0RECOMPUTE0,0F0,0B0\n"),
-            "order rank 0 [0] 0RECOMPUTE0: comes before 0F0, which it needs\n");
-  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0RELOAD0,0OFFLOAD0,0B0\n"),
-            "order rank 0 [1] 0RELOAD0: comes before 0OFFLOAD0, which it needs\n");
+  EXPECT_EQ(found[0].message, "only F, B, I and W can be scheduled");
 }
 
 // ---- order, deadlock of a schedule
@@ -350,6 +329,18 @@ TEST(OrderRule, ASendBeforeWhatItSends) {
       text(verdict_of(two_forwards(), "0SEND_F0,0F0,0F1,0SEND_F1\n1RECV_F0,1F0,1RECV_F1,1F1\n", {})
                .diagnostics),
       "order rank 0 [0] 0SEND_F0: comes before 0F0, which it needs\n");
+}
+
+// No end of a transfer is waited for: a rank that holds itself up needs no other to do so.
+TEST(DeadlockRule, ARankThatHoldsItselfUp) {
+  EXPECT_EQ(
+      text(verdict_of(two_forwards(), "0SEND_F0,0F0,0F1,0SEND_F1\n1RECV_F0,1F0,1RECV_F1,1F1\n",
+                      std::vector{Semantics::buffered})
+               .diagnostics),
+      "order rank 0 [0] 0SEND_F0: comes before 0F0, which it needs\n"
+      "deadlock rank 0 [0] 0SEND_F0: under buffered semantics: cycle rank0 0SEND_F0 <-> rank0 0F0: "
+      "rank0 0SEND_F0 holds up rank0 0F0; rank0 0F0 makes what is needed by rank0 0SEND_F0; a "
+      "transfer of the rank stands at a wrong place: verify --repair\n");
 }
 
 TEST(OrderRule, AnEventThatIsNeverRecorded) {

@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "scheduler/problem/guess.h"
 
 namespace counterflow {
 namespace {
@@ -202,6 +205,29 @@ TEST(Nearest, IsTheLeastEdits) {
   EXPECT_EQ(nearest("", {"stages", "v"}), "v");
   EXPECT_EQ(nearest("x", {}), "");
   EXPECT_EQ(nearest("ab", {"ax", "ay"}), "ax");  // the first of equals
+}
+
+using Words = std::vector<std::string_view>;
+
+TEST(Guesses, AreWhatTheWordBegins) {
+  const Words keys = {"forward", "backward_input", "backward_weight", "activation"};
+  EXPECT_EQ(guesses("backward", keys), (Words{"backward_input", "backward_weight"}));
+  EXPECT_EQ(guesses("a", keys), Words{"activation"});
+  // The beginning of too many says nothing.
+  EXPECT_EQ(guesses("--", {"--seed", "--set", "--schedule", "--scenario"}), Words{});
+}
+
+TEST(Guesses, AreNoFurtherThanAThirdOfTheWordAndOne) {
+  EXPECT_EQ(guesses("vee", {"v"}), Words{"v"});               // 2 of 1 + 3/3 edits
+  EXPECT_EQ(guesses("veee", {"v"}), Words{});                 // 3 of 1 + 4/3
+  EXPECT_EQ(guesses("ABCDEF", {"abcdef"}), Words{"abcdef"});  // 6 halves of 1 + 6/3
+  EXPECT_EQ(guesses("", {"v"}), Words{});
+  EXPECT_EQ(guesses("v", {}), Words{});
+}
+
+TEST(Guesses, ShareSomethingWithTheWord) {
+  EXPECT_EQ(guesses("x", {"s"}), Words{});
+  EXPECT_EQ(guesses("S", {"s"}), Words{"s"});
 }
 
 TEST(Examples, AllMakeAProblem) {

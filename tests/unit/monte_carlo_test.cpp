@@ -75,6 +75,20 @@ TEST(Noise, FactorsHaveTheMeanAndDeviationAskedFor) {
   EXPECT_EQ(sim::Sampler({Distribution::normal, 0}).factor(0.99), 1);
 }
 
+// The mean of max(0, 1 + sigma z) is Phi(1 / sigma) + sigma phi(1 / sigma).
+TEST(Noise, NormalCutAtZeroHasTheMeanOfTheReport) {
+  EXPECT_NEAR(moments({Distribution::normal, 0.5}).mean, 1.0042, 0.002);
+  EXPECT_NEAR(moments({Distribution::normal, 1}).mean, 1.0833, 0.003);
+}
+
+TEST(Noise, TheLargestUniformSpreadReachesZeroAndKeepsItsMean) {
+  const double sigma = 0.577;
+  const auto found = moments({Distribution::uniform, sigma});
+  EXPECT_NEAR(found.mean, 1, 0.005);
+  EXPECT_NEAR(found.deviation, sigma, 0.005);
+  EXPECT_GE(found.least, 0);
+}
+
 // ---- Trials
 // --------------------------------------------------------------------------------------
 

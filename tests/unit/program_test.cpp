@@ -82,8 +82,7 @@ TEST(ProgramHash, ChangesWithKernelsAndInstructions) {
       {"generation", [](Program& p) { p.ranks[0].instructions[0].generation = 7; }},
       {"waits of an instruction", [](Program& p) { p.ranks[0].instructions[0].waits.count = 7; }},
       {"body", [](Program& p) { p.ranks[0].instructions[0].body.first = 7; }},
-      {"body count",
-       [](Program& p) { p.ranks[0].instructions[0].body.count = 7; }},
+      {"body count", [](Program& p) { p.ranks[0].instructions[0].body.count = 7; }},
       {"order",
        [](Program& p) { std::swap(p.ranks[0].instructions[0], p.ranks[0].instructions[1]); }},
   });

@@ -44,9 +44,10 @@ TEST(Registry, HasEveryFamilyOfTheConfig) {
   for (const Family& family : families()) names.emplace_back(family.name);
   EXPECT_EQ(names,
             (std::vector<std::string>{
-                "gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "looped-bfs", "zb-h1", "zb-h2",
-                "zb-heuristic", "interleaved-zb", "zbv", "v-half", "v-min", "1f1b-v", "dualpipe", "dualpipev",
-                "combined-1f1b", "hanayo", "chimera", "group-interleaved", "forward-only"}));
+                "gpipe",         "1f1b",   "eager-1f1b",   "interleaved-1f1b",  "looped-bfs",
+                "zb-h1",         "zb-h2",  "zb-heuristic", "interleaved-zb",    "zbv",
+                "v-half",        "v-min",  "1f1b-v",       "dualpipe",          "dualpipev",
+                "combined-1f1b", "hanayo", "chimera",      "group-interleaved", "forward-only"}));
 }
 
 TEST(Registry, NamesAndAliasesAreUniqueAndLeadBack) {

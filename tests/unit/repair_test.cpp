@@ -115,11 +115,14 @@ std::string refusal(const Problem& problem, const std::string& text) {
 TEST(Repair, SaysWhyItCannot) {
   const Problem problem = loop_problem(2, 1, 1);
   EXPECT_EQ(refusal(problem, "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0\n"),
-            "cannot be repaired by moving transfers: rank 1: 1SEND_B0 is missing: rank 0 0RECV_B0 "
-            "has no sender [matching]");
+            "cannot be repaired by moving transfers: rank 1, 1SEND_B0: [matching] is missing: rank "
+            "0 0RECV_B0 has no sender");
   EXPECT_EQ(refusal(problem, "0B0,0F0,0SEND_F0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n"),
-            "cannot be repaired by moving transfers: rank 0: 0B0 comes before 0F0, which it needs "
-            "[order]");
+            "cannot be repaired by moving transfers: rank 0, position 0, 0B0: [order] comes before "
+            "0F0, which it needs");
+  EXPECT_EQ(refusal(problem, "0F0,0SEND_F0,0REDUCE_GRAD,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n"),
+            "cannot be repaired by moving transfers: rank 0, position 2, 0REDUCE_GRAD: [reduction] "
+            "stands before 0B0, whose gradients it misses");
 }
 
 // Whatever places the transfers of a valid program are moved to, they can be put right again.

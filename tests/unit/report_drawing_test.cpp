@@ -82,10 +82,77 @@ TEST(TimelineJson, RefusesWhatItWouldNotWrite) {
   expect("ranks[0].instructions[0][0]", [](json& d) { d["ranks"][0]["instructions"][0][0] = 3; });
   expect("ranks[0].instructions[0][2]", [](json& d) { d["ranks"][0]["instructions"][0][2] = ";"; });
   expect("ranks[1].memory[2][0]", [](json& d) { d["ranks"][1]["memory"][2][0] = 3; });
+  expect("ranks[0].memory[0][1]: expected a whole number from 0",
+         [](json& d) { d["ranks"][0]["memory"][0][1] = -1; });
+  expect("99F0 is of stage 99, but the report has 2 stages",
+         [](json& d) { d["ranks"][0]["instructions"][0][2] = "99F0"; });
+  expect("0F2 is of microbatch 2, but the report has 2 microbatches",
+         [](json& d) { d["ranks"][0]["instructions"][0][2] = "0F2"; });
   expect("as many ranks", [](json& d) { d["ranks"].erase(1); });
   expect("one entry for each of the ranks", [](json& d) { d["report"]["ranks"] = 3; });
   expect("the key \"report\" is missing", [](json& d) { d.erase("report"); });
   expect("schema_version", [](json& d) { d["schema_version"] = 2; });
+}
+
+TEST(TimelineJson, RefusesWhatContradictsItself) {
+  const Example example;
+  const json good = json::parse(timeline_json(example.context));
+  const auto expect = [&](const char* said, auto change) {
+    json bad = good;
+    change(bad);
+    try {
+      (void)parse_timeline_json(bad.dump(), "t.json");
+      ADD_FAILURE() << "accepted, and not: " << said;
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()).find(std::string("t.json: ") + said), 0U) << error.what();
+    }
+  };
+  // The report's figures, each by itself.
+  expect("report.makespan_ns: is 1, but the timeline gives 100000",
+         [](json& d) { d["report"]["makespan_ns"] = 1; });
+  expect("report.span_ns", [](json& d) { d["report"]["span_ns"] = 1; });
+  expect("report.bubble_fraction: is 0.5, but the timeline gives 0.4;",
+         [](json& d) { d["report"]["bubble_fraction"] = 0.5; });
+  expect("report.span_bubble_fraction", [](json& d) { d["report"]["span_bubble_fraction"] = 0.1; });
+  expect("report.gap: is 0.5, but the makespan and the bound give 0.25;", [](json& d) {
+    d["report"]["lower_bound_ns"] = 80'000;
+    d["report"]["gap"] = 0.5;
+  });
+  for (const char* figure : {"busy_ns", "idle_ns", "first_start_ns", "peak_memory_bytes"}) {
+    expect((std::string("report.per_rank[1].") + figure + ": ").c_str(), [&](json& d) {
+      d["report"]["per_rank"][1][figure] = d["report"]["per_rank"][1][figure].get<int>() + 1;
+    });
+  }
+  // The last compute of rank 0 goes on for ever; the report knows nothing of it.
+  expect("ranks[0].instructions[5][4]: expected a whole number from 80000 to 4611686018427387904",
+         [](json& d) { d["ranks"][0]["instructions"][5][4] = 9223372036854775807; });
+  expect("report.per_rank[0].busy_ns: is 60000, but the timeline gives 60001",
+         [](json& d) { d["ranks"][0]["instructions"][5][4] = 100'001; });
+  // F1 of rank 0 begins within F0.
+  expect("ranks[0].instructions[2][3]: begins at 9999 ns, before its stream is free at 10000 ns",
+         [](json& d) { d["ranks"][0]["instructions"][2][3] = 9'999; });
+  expect("ranks[0].instructions[5][4]: expected a whole number from -1 to -1, found 100000",
+         [](json& d) { d["ranks"][0]["instructions"][5][3] = -1; });
+}
+
+TEST(TimelineJson, RefusesAKeyGivenTwice) {
+  const Example example;
+  const std::string good = timeline_json(example.context);
+  for (const auto& [key, said] :
+       {std::pair("\"makespan_ns\":", "t.json: report: the key \"makespan_ns\" is given twice"),
+        std::pair("\"ranks\":[", "t.json: the key \"ranks\" is given twice"),
+        std::pair("\"memory\":[[", "t.json: ranks: the key \"memory\" is given twice")}) {
+    std::string bad = good;
+    bad.insert(bad.find(key),
+               std::string(key) + "1" + (std::string(key).back() == '[' ? "]," : ","));
+    if (std::string(key).ends_with("[[")) bad.insert(bad.find("1],") + 1, "]");
+    try {
+      (void)parse_timeline_json(bad, "t.json");
+      ADD_FAILURE() << "accepted: " << said;
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()).find(said), 0U) << error.what();
+    }
+  }
 }
 
 TEST(TimelineJson, SurvivesEveryHurtByte) {

@@ -49,5 +49,62 @@ TEST(Waits, ThatNameNothingAreRefused) {
   }
 }
 
+std::string refusal(const std::string& text) {
+  try {
+    (void)parse_timeline_json(text, "t.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Waits, ForWhatIsNotBeforeAreRefused) {
+  for (const char* rows : {"[[0,0,0]]", "[[0,0,1]]", "[[1,0,1]]"}) {
+    EXPECT_EQ(
+        refusal(with_waits(std::string("\"waits\":") + rows)).find("t.json: ranks[0].waits[0]"), 0U)
+        << rows;
+  }
+}
+
+std::string timeline_of(HandMade run, std::vector<std::vector<Wait>> waits) {
+  const Report report = run.report();
+  Drawing drawing = make_drawing({run.program(), run.timeline(), report, {}});
+  for (std::size_t r = 0; r < waits.size(); ++r) drawing.lanes[r].waits = std::move(waits[r]);
+  return timeline_json(drawing);
+}
+
+TEST(Waits, ThatTheTimesBelieAreRefused) {
+  // F 4 of rank 1 begins at 45 us; its receive 3, of 25 us, is made to end later.
+  HandMade late = testing::two_ranks();
+  late.timeline().ranks[1].instructions[3].end = Time{45'001};
+  EXPECT_EQ(refusal(timeline_of(std::move(late), {})),
+            "t.json: ranks[1].waits[3][2]: what it waits for ends at 45001 ns, after it began at "
+            "45000 ns");
+}
+
+TEST(Waits, AnotherRanksComputeIsWaitedForByAMessageOnly) {
+  EXPECT_NE(refusal(timeline_of(testing::two_ranks(), {{}, {{1, 0, 0}}})).find("only a transfer"),
+            std::string::npos);
+}
+
+TEST(Waits, InACycleAreRefused) {
+  // Each rank sends what the other has to receive first, all on one stream and at one instant.
+  HandMade run(2, 2, 1);
+  run.send(0, 1, 0, 0, 0, 0, 0).send(1, 0, 0, 0, 0, 0, 0);
+  run.run(0, testing::f(0, 0), 0, 0).run(1, testing::f(1, 0), 0, 0);
+  run.run(0, testing::b(0, 0), 0, 0).run(1, testing::b(1, 0), 0, 0);
+  run.receive(0, 1, 1, 0, 0, 0, 0).receive(1, 0, 1, 0, 0, 0, 0);
+  const std::vector<std::vector<Wait>> sane = {{{3, 1, 0}}, {{3, 0, 0}}};
+  EXPECT_EQ(refusal(timeline_of(run, sane)), "accepted");
+  // A receive for the other rank's receive, and the other way round, through what follows each.
+  HandMade late = run;
+  late.send(0, 1, 0, 0, 0, 0, 0).send(1, 0, 0, 0, 0, 0, 0);
+  EXPECT_EQ(refusal(timeline_of(late, {{{3, 1, 4}, {4, 0, 3}}, {{3, 0, 4}, {4, 1, 3}}}))
+                .find("t.json: ranks[0].instructions["),
+            0U);
+  EXPECT_EQ(refusal(timeline_of(late, {{{3, 1, 4}, {4, 0, 3}}, {{3, 0, 0}, {4, 1, 3}}})),
+            "accepted");
+}
+
 }  // namespace
 }  // namespace counterflow

@@ -1,5 +1,3 @@
-#include "scheduler/bounds/span.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/bounds/span.h"
 #include "scheduler/search/model.h"
 #include "scheduler/search/order_evaluator.h"
 #include "scheduler/search/order_memory.h"
@@ -67,8 +66,8 @@ std::int64_t least_span(const Problem& problem) {
       if (evaluator.evaluate(orders) < 0) continue;
       std::int64_t longest = 0;
       for (const auto& order : orders) {
-        longest = std::max(longest, evaluator.ends()[order.back()] -
-                                        evaluator.begins()[order.front()]);
+        longest =
+            std::max(longest, evaluator.ends()[order.back()] - evaluator.begins()[order.front()]);
       }
       least = std::min(least, longest);
     }
@@ -78,9 +77,8 @@ std::int64_t least_span(const Problem& problem) {
 
 Problem two_ranks(std::mt19937_64& random) {
   const int microbatches = static_cast<int>(draw(random, 1, 4));
-  Problem problem =
-      uniform_problem(PlacementKind::loop, 2, 1, microbatches, Time{1}, Time{1}, Time{1},
-                      Time{draw(random, 0, 4)});
+  Problem problem = uniform_problem(PlacementKind::loop, 2, 1, microbatches, Time{1}, Time{1},
+                                    Time{1}, Time{draw(random, 0, 4)});
   std::vector<StageCost> costs;
   for (int s = 0; s < 2; ++s) {
     costs.push_back({Time{draw(random, 0, 9)}, Time{draw(random, 0, 9)}, Time{draw(random, 0, 9)}});

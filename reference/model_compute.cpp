@@ -1,0 +1,140 @@
+#include "reference/model_compute.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "scheduler/ir/schedule_file.h"
+
+namespace counterflow::reference {
+namespace {
+
+// The elements of a buffer, which must hold as many.
+std::span<float> elements(const Op& op, exec::Buffer buffer, std::size_t count, const char* what) {
+  if (buffer.size() < count * sizeof(float)) {
+    throw std::runtime_error(
+        fmt::format("{}: the slot of its {} has {} B, the model needs {} B; compile the problem "
+                    "that with_sizes_of() returns",
+                    to_string(op), what, buffer.size(), count * sizeof(float)));
+  }
+  // Slots begin on multiples of 256 B in storage that new made.
+  return {reinterpret_cast<float*>(buffer.data()), count};
+}
+
+}  // namespace
+
+ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem)
+    : model_(model), problem_(problem) {
+  for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
+    for (Stage stage = 0; stage < model.stages(); ++stage) {
+      copies_.push_back({model.initial_parameters(stage), {}, {}});
+    }
+  }
+}
+
+OrderedSum<float> ModelCompute::zero_gradient(const Chunk& chunk) const {
+  std::vector<Microbatch> order;
+  for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
+    if (problem_.replica_of(mb) == chunk.replica &&
+        problem_.needs_backward_weight(chunk.stage, mb)) {
+      order.push_back(mb);
+    }
+  }
+  const bool trains = problem_.needs_backward_weight(chunk.stage);
+  return {trains ? model_.parameters(chunk.stage) : 0, std::move(order)};
+}
+
+void ModelCompute::begin_step(Rank rank, int /*step*/) {
+  for (const Chunk& chunk : problem_.placement.chunks_of(rank)) {
+    Copy& copy = copies_[index(chunk.stage, chunk.replica)];
+    copy.gradient = zero_gradient(chunk);
+    copy.losses.assign(static_cast<std::size_t>(problem_.microbatches), 0);
+  }
+}
+
+void ModelCompute::run(const exec::ComputeCall& call) {
+  one(call.op, call.buffers());
+  if (call.paired.kind != OpKind::none) one(call.paired, call.paired_buffers());
+}
+
+void ModelCompute::one(const Op& op, const exec::OpBuffers& buffers) {
+  Copy& copy = copies_[index(op.stage, op.replica)];
+  switch (op.kind) {
+    case OpKind::forward:
+      copy.losses[static_cast<std::size_t>(op.microbatch)] =
+          model_.forward(op, copy.parameters, operands(op, buffers));
+      break;
+    case OpKind::backward:
+    case OpKind::backward_input:
+    case OpKind::backward_weight:
+      backward(op, operands(op, buffers), copy);
+      break;
+    default:
+      break;  // UNSHARD and the like: every rank holds its weights whole
+  }
+}
+
+void ModelCompute::backward(const Op& op, const Operands<float>& given, Copy& copy) {
+  Operands<float> operands = given;
+  std::vector<float> scratch;
+  // What F saved belongs to others still, or to nobody, unless W follows.
+  if (op.kind == OpKind::backward || !problem_.needs_backward_weight(op.stage)) {
+    scratch.assign(given.saved.begin(), given.saved.end());
+    operands.saved = scratch;
+  }
+  if (op.kind != OpKind::backward_weight) {
+    model_.input_gradient(op, copy.parameters, operands);
+  }
+  if (op.kind != OpKind::backward_input) {
+    std::vector<float> gradient(model_.parameters(op.stage));
+    model_.weight_gradient(op, operands, gradient);
+    copy.gradient.add(op.microbatch, std::move(gradient));
+  }
+}
+
+Operands<float> ModelCompute::operands(const Op& op, const exec::OpBuffers& buffers) const {
+  Operands<float> found;
+  // Everything that flows over an edge has the size of the lower stage's output.
+  const auto before = problem_.graph.predecessors(op.stage);
+  const std::size_t from = before.empty() ? 0 : model_.output(before.front());
+  const std::size_t to = model_.output(op.stage);
+  for (const exec::Buffer& buffer : buffers.inputs) {
+    found.inputs.emplace_back(elements(op, buffer, from, "input"));
+  }
+  for (const exec::Buffer& buffer : buffers.output_gradients) {
+    found.output_gradients.emplace_back(elements(op, buffer, to, "output gradient"));
+  }
+  for (const exec::Buffer& buffer : buffers.outputs) {
+    found.outputs.emplace_back(
+        elements(op, buffer, op.kind == OpKind::forward ? to : from, "output"));
+  }
+  found.saved = elements(op, buffers.saved, model_.saved(op.stage), "saved activations");
+  return found;
+}
+
+StepResult<float> ModelCompute::result() const {
+  StepResult<float> result;
+  const auto stages = static_cast<std::size_t>(model_.stages());
+  result.losses.resize(static_cast<std::size_t>(problem_.microbatches));
+  result.gradients.resize(stages);
+  for (std::size_t c = 0; c < copies_.size(); ++c) {
+    const Copy& copy = copies_[c];
+    if (!copy.gradient.complete()) {
+      throw std::logic_error(
+          fmt::format("stage {} has not had all its weight gradients", c % stages));
+    }
+    for (std::size_t mb = 0; mb < copy.losses.size(); ++mb) result.losses[mb] += copy.losses[mb];
+    const auto value = copy.gradient.value();
+    std::vector<float>& sum = result.gradients[c % stages];
+    if (c < stages) {
+      sum.assign(value.begin(), value.end());
+    } else {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += value[i];
+    }
+  }
+  return result;
+}
+
+}  // namespace counterflow::reference

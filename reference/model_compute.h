@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "executor/compute.h"
+#include "reference/model.h"
+#include "reference/ordered_sum.h"
+#include "reference/single_process.h"
+
+namespace counterflow::reference {
+
+// The model as what a Program's runs call: every rank computes its copies of stages in the slots
+// the program gives it. A fused pair is its forward, then its backward. The program's slots must be
+// as large as with_sizes_of() asks for. Model and problem must outlive it.
+class ModelCompute final : public exec::Compute {
+ public:
+  ModelCompute(const Model<float>& model, const Problem& problem);
+
+  void run(const exec::ComputeCall& call) override;
+  void begin_step(Rank rank, int step) override;
+
+  // Of the step that ran last; throws std::logic_error if a gradient is not complete.
+  [[nodiscard]] StepResult<float> result() const;
+
+ private:
+  // One copy of one stage, on the rank that holds it.
+  struct Copy {
+    std::vector<float> parameters;
+    OrderedSum<float> gradient;
+    std::vector<float> losses;  // [microbatch]
+  };
+  [[nodiscard]] std::size_t index(Stage stage, int replica) const {
+    return static_cast<std::size_t>(replica) * static_cast<std::size_t>(model_.stages()) +
+           static_cast<std::size_t>(stage);
+  }
+  void one(const Op& op, const exec::OpBuffers& buffers);
+  void backward(const Op& op, const Operands<float>& operands, Copy& copy);
+  [[nodiscard]] Operands<float> operands(const Op& op, const exec::OpBuffers& buffers) const;
+  [[nodiscard]] OrderedSum<float> zero_gradient(const Chunk& chunk) const;
+
+  const Model<float>& model_;
+  const Problem& problem_;
+  std::vector<Copy> copies_;  // [replica * stages + stage]
+};
+
+}  // namespace counterflow::reference

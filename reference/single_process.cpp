@@ -1,0 +1,136 @@
+#include "reference/single_process.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace counterflow::reference {
+namespace {
+
+template <typename T>
+class Step {
+ public:
+  Step(const Model<T>& model, const Problem& problem, const Parameters<T>& parameters)
+      : model_(model), problem_(problem), parameters_(parameters), stages_(parameters.size()) {
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      stages_[s].output.resize(model.output(static_cast<Stage>(s)));
+      stages_[s].saved.resize(model.saved(static_cast<Stage>(s)));
+    }
+  }
+
+  StepResult<T> run() {
+    StepResult<T> result;
+    result.losses.resize(static_cast<std::size_t>(problem_.microbatches));
+    result.gradients = zero_gradients();
+    std::vector<Parameters<T>> of_copy(static_cast<std::size_t>(problem_.placement.replicas()),
+                                       result.gradients);
+    for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
+      result.losses[static_cast<std::size_t>(mb)] = forward(mb);
+      if (problem_.trains(mb)) {
+        add(backward(mb), of_copy[static_cast<std::size_t>(problem_.replica_of(mb))]);
+      }
+    }
+    result.gradients = std::move(of_copy.front());
+    if (of_copy.size() > 1) add(of_copy.back(), result.gradients);
+    return result;
+  }
+
+ private:
+  struct StageState {
+    std::vector<T> output;
+    std::vector<T> saved;
+    std::vector<T> input_gradient;
+  };
+
+  Parameters<T> zero_gradients() const {
+    Parameters<T> gradients(stages_.size());
+    for (std::size_t s = 0; s < gradients.size(); ++s) {
+      if (problem_.needs_backward_weight(static_cast<Stage>(s))) {
+        gradients[s].resize(parameters_[s].size());
+      }
+    }
+    return gradients;
+  }
+
+  static void add(const Parameters<T>& terms, Parameters<T>& sums) {
+    for (std::size_t s = 0; s < sums.size(); ++s) {
+      for (std::size_t i = 0; i < sums[s].size(); ++i) sums[s][i] += terms[s][i];
+    }
+  }
+
+  [[nodiscard]] Op op(Stage stage, Microbatch mb) const {
+    return {OpKind::none, static_cast<std::uint8_t>(problem_.replica_of(mb)),
+            static_cast<std::uint16_t>(stage), mb};
+  }
+
+  [[nodiscard]] Operands<T> operands(Stage stage) {
+    Operands<T> found;
+    for (const Stage from : problem_.graph.predecessors(stage)) {
+      found.inputs.emplace_back(stages_[static_cast<std::size_t>(from)].output);
+    }
+    for (const Stage to : problem_.graph.successors(stage)) {
+      found.output_gradients.emplace_back(stages_[static_cast<std::size_t>(to)].input_gradient);
+    }
+    found.saved = stages_[static_cast<std::size_t>(stage)].saved;
+    return found;
+  }
+
+  T forward(Microbatch mb) {
+    T loss = 0;
+    for (Stage stage = 0; stage < model_.stages(); ++stage) {
+      Operands<T> found = operands(stage);
+      found.outputs.emplace_back(stages_[static_cast<std::size_t>(stage)].output);
+      loss += model_.forward(op(stage, mb), parameters_[static_cast<std::size_t>(stage)], found);
+    }
+    return loss;
+  }
+
+  Parameters<T> backward(Microbatch mb) {
+    Parameters<T> gradients = zero_gradients();
+    for (Stage stage = model_.stages(); stage-- > 0;) {
+      if (!problem_.needs_backward_input(stage)) continue;
+      const auto s = static_cast<std::size_t>(stage);
+      Operands<T> found = operands(stage);
+      // As large as what flowed forward.
+      std::vector<T>& result = stages_[s].input_gradient;
+      if (!found.inputs.empty()) {
+        result.resize(found.inputs.front().size());
+        found.outputs.emplace_back(result);
+      }
+      model_.input_gradient(op(stage, mb), parameters_[s], found);
+      if (!gradients[s].empty()) model_.weight_gradient(op(stage, mb), found, gradients[s]);
+    }
+    return gradients;
+  }
+
+  const Model<T>& model_;
+  const Problem& problem_;
+  const Parameters<T>& parameters_;
+  std::vector<StageState> stages_;  // of the microbatch at hand
+};
+
+}  // namespace
+
+template <typename T>
+Parameters<T> initial_parameters(const Model<T>& model) {
+  Parameters<T> all;
+  for (Stage stage = 0; stage < model.stages(); ++stage) {
+    all.push_back(model.initial_parameters(stage));
+  }
+  return all;
+}
+
+template <typename T>
+StepResult<T> single_process_step(const Model<T>& model, const Problem& problem,
+                                  const Parameters<T>& parameters) {
+  return Step<T>(model, problem, parameters).run();
+}
+
+template Parameters<float> initial_parameters(const Model<float>&);
+template Parameters<double> initial_parameters(const Model<double>&);
+template StepResult<float> single_process_step(const Model<float>&, const Problem&,
+                                               const Parameters<float>&);
+template StepResult<double> single_process_step(const Model<double>&, const Problem&,
+                                                const Parameters<double>&);
+
+}  // namespace counterflow::reference

@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "executor/threads.h"
+#include "executor/virtual_streams.h"
+#include "reference/model_compute.h"
+#include "scheduler/passes/compile.h"
+#include "scheduler/verify/verify.h"
+#include "schedules/registry.h"
+#include "tests/support/phases.h"
+#include "tests/support/problems.h"
+
+// The reference model trained through a Program comes to the same losses and gradients as one
+// process that knows nothing of pipelines, bit for bit.
+namespace counterflow {
+namespace {
+
+using reference::MlpShape;
+using reference::ModelCompute;
+
+constexpr MlpShape kShape{.rows = 2, .width = 3, .hidden = 4};
+
+// A problem with the schedule made for it.
+struct Sample {
+  const Family* family = nullptr;
+  Problem problem;
+};
+
+// Every family at every p it takes of 1, 2, 4, 8; the number of microbatches is the first legal one
+// from some number on that divides evenly by nothing much.
+std::vector<Sample> every_family() {
+  std::vector<Sample> all;
+  for (const Family& family : families()) {
+    for (const int p : {1, 2, 4, 8}) {
+      for (int m = 2 * p + 1; m < 4 * p + 2; ++m) {
+        if (refusal(family, {.ranks = p, .microbatches = m, .chunks = family.default_chunks})) {
+          continue;
+        }
+        Problem problem = testing::family_problem(family, p, family.default_chunks, m);
+        problem.forward_only = family.forward_only;
+        all.push_back({&family, std::move(problem)});
+        break;
+      }
+    }
+  }
+  return all;
+}
+
+void expect_the_same_bits(exec::Backend& backend, const Sample& sample,
+                          const std::vector<std::uint64_t>& seeds) {
+  SCOPED_TRACE(std::string(sample.family->name) + " p=" + std::to_string(sample.problem.ranks()) +
+               " m=" + std::to_string(sample.problem.microbatches));
+  const auto model = reference::mlp_model<float>(sample.problem, kShape, 17);
+  const Problem problem = reference::with_sizes_of(model, sample.problem);
+  const Program program = compile(problem, generate(*sample.family, problem));
+  ASSERT_TRUE(verify(problem, program).diagnostics.empty());
+  const auto expected =
+      reference::single_process_step(model, problem, reference::initial_parameters(model));
+  for (const std::uint64_t seed : seeds) {
+    ModelCompute compute(model, problem);
+    const exec::RunResult run = backend.run(program, compute, {.steps = 2, .seed = seed});
+    ASSERT_FALSE(run.failure) << run.failure->reason;
+    EXPECT_TRUE(compute.result() == expected) << "seed " << seed;
+  }
+}
+
+TEST(ReferenceModel, EveryFamilyComputesWhatOneProcessDoes) {
+  exec::VirtualStreams backend;
+  const std::vector<Sample> all = every_family();
+  ASSERT_GE(all.size(), families().size() * 3);
+  // A hundred seeds and more over all of them.
+  std::uint64_t seed = 0;
+  for (const Sample& sample : all) expect_the_same_bits(backend, sample, {seed++, seed++});
+  EXPECT_GE(seed, 100U);
+}
+
+TEST(ReferenceModel, ThreadsComputeTheSame) {
+  exec::Threads backend;
+  const std::vector<Sample> all = every_family();
+  for (std::size_t n = 0; n < 10; ++n) {
+    expect_the_same_bits(backend, all[n * 7 % all.size()], {n});
+  }
+}
+
+TEST(ReferenceModel, PhasesFrozenStagesAndSkipLinks) {
+  exec::VirtualStreams backend;
+  for (const char* name : {"1f1b", "zb-h1", "dualpipe", "zbv", "interleaved-1f1b"}) {
+    const Family& family = *find_family(name);
+    Sample sample{&family, testing::family_problem(family, 4, family.default_chunks, 9)};
+    testing::set_phases(sample.problem, {{PhaseKind::eval, 3},
+                                         {PhaseKind::train, 8},
+                                         {PhaseKind::log_prob, 2},
+                                         {PhaseKind::train, 10}});
+    if (family.placement != PlacementKind::bidirectional) sample.problem.frozen[1] = 1;
+    sample.problem.frozen[0] = 1;
+    expect_the_same_bits(backend, sample, {1, 2});
+  }
+  const Family& family = *find_family("zb-h1");
+  Sample sample{&family, testing::family_problem(family, 5, 1, 7)};
+  sample.problem.graph = StageGraph(5, {{0, 2}, {1, 2}, {2, 3}, {2, 4}, {0, 4}, {3, 4}});
+  expect_the_same_bits(backend, sample, {1, 2});
+}
+
+TEST(ReferenceModel, SeesAMicrobatchThatIsTakenForAnother) {
+  // What is compared can fail: the first stage's F of two microbatches change places.
+  const Family& family = *find_family("zb-h1");
+  const Problem small = testing::family_problem(family, 2, 1, 3);
+  const auto model = reference::mlp_model<float>(small, kShape, 17);
+  const Problem problem = reference::with_sizes_of(model, small);
+  Program program = compile(problem, generate(family, problem));
+  for (Instruction& instruction : program.ranks[0].instructions) {
+    const bool is_forward = instruction.op.kind == OpKind::forward;
+    if (is_forward && instruction.op.microbatch < 2) instruction.op.microbatch ^= 1;
+  }
+  ModelCompute compute(model, problem);
+  exec::VirtualStreams backend;
+  ASSERT_FALSE(backend.run(program, compute, {}).failure);
+  EXPECT_FALSE(compute.result() == reference::single_process_step(
+                                       model, problem, reference::initial_parameters(model)));
+}
+
+}  // namespace
+}  // namespace counterflow
