@@ -23,17 +23,6 @@ class Explainer {
         prerequisites_(prerequisites),
         progress_(progress) {}
 
-  // Of a rank that is there, if there is one.
-  [[nodiscard]] Index first_blocked() const {
-    std::optional<Index> first;
-    for (Index index = 0; index < prerequisites_.size(); ++index) {
-      if (progress_.ended(index) || !gone(prerequisites_.rank(index)).empty()) continue;
-      if (progress_.begun(index)) return index;
-      if (!first) first = index;
-    }
-    return first.value_or(0);
-  }
-
   [[nodiscard]] std::string reason(Index index) const {
     const std::uint32_t rank = prerequisites_.rank(index);
     const Instruction& what = instruction(index);
@@ -42,101 +31,26 @@ class Explainer {
                          called(rank, what), rank);
     }
     if (what.kind == InstructionKind::collective) return absent_from(index);
-    const std::optional<std::uint32_t> waiting = waits_for(index);
-    if (!waiting) return fmt::format("{} has begun and does not end", to_string(what.op));
-    const Transfer& transfer = program_.ranks[rank].transfers[*waiting];
-    const Matching::End other = matching_.partner(rank, *waiting);
-    if (!other.exists()) {
-      return fmt::format("{} waits for rank {}, which has nothing to match it", to_string(what.op),
-                         transfer.peer);
+    if (what.kind != InstructionKind::transfer) {
+      return fmt::format("{} has begun and does not end", to_string(what.op));
     }
-    const Index there = owner(other);
-    const std::string at =
-        fmt::format("{} of rank {}", to_string(instruction(there).op), other.rank);
-    if (const std::string why = gone(other.rank); !why.empty()) {
-      return fmt::format("{} waits for {}: rank {} {}", to_string(what.op), at, other.rank, why);
-    }
-    if (progress_.begun(there)) {
-      return fmt::format("{} waits for {}, which has {}: {} does not arrive", to_string(what.op),
-                         at, progress_.ended(there) ? "ended" : "begun",
-                         describe(transfer.payload));
-    }
-    return fmt::format("{} waits for {}, which has not begun: {}", to_string(what.op), at,
-                       doing(other.rank));
-  }
-
-  // Follows what waits for what to where it ends.
-  [[nodiscard]] ChainEnd chain(Index index) const {
-    using Kind = ChainEnd::Kind;
-    std::vector<Index> seen;
-    while (std::ranges::find(seen, index) == seen.end()) {
-      const Index last = seen.empty() ? index : seen.back();
-      seen.push_back(index);
-      const std::uint32_t rank = prerequisites_.rank(index);
-      const auto here = static_cast<Rank>(rank);
-      if (!progress_.begun(index)) {
-        const std::optional<Index> before = holds_back(index);
-        if (!before) return {Kind::busy, last, here};  // about to begin
-        index = *before;
-        continue;
+    for (std::uint32_t k = what.body.first; k < what.body.first + what.body.count; ++k) {
+      const Matching::End other = matching_.partner(rank, k);
+      const Transfer& transfer = program_.ranks[rank].transfers[k];
+      if (!other.exists()) {
+        return fmt::format("{} waits for rank {}, which has nothing to match it",
+                           to_string(what.op), transfer.peer);
       }
-      const std::optional<std::uint32_t> waiting = waits_for(index);
-      if (!waiting) return {Kind::busy, last, here};
-      const Transfer& transfer = program_.ranks[rank].transfers[*waiting];
-      const Matching::End other = matching_.partner(rank, *waiting);
-      const Rank there = transfer.peer;
-      if (!other.exists()) return {Kind::nobody, index, there};
-      if (!gone(other.rank).empty()) return {Kind::gone, index, there};
-      // Both ends are there: what was sent was lost.
-      if (progress_.begun(owner(other)))
-        return {Kind::lost, index, transfer.is_send ? here : there};
-      index = owner(other);
+      const Index there =
+          prerequisites_.index(other.rank, matching_.instruction(other.rank, other.transfer));
+      if (progress_.begun(there)) continue;
+      return fmt::format("{} waits for {} of rank {}, which has not begun: {}", to_string(what.op),
+                         to_string(instruction(there).op), other.rank, doing(other.rank));
     }
-    return {Kind::cycle, index, std::nullopt};
+    return fmt::format("{} has begun and does not end", to_string(what.op));
   }
 
  private:
-  [[nodiscard]] std::string gone(std::uint32_t rank) const {
-    return progress_.gone ? progress_.gone(rank) : std::string();
-  }
-  [[nodiscard]] Index owner(Matching::End end) const {
-    return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
-  }
-
-  // Of an instruction that has begun, the transfer that it waits for: the first whose other end has
-  // not begun, else the first whose other end is not known to have met it.
-  [[nodiscard]] std::optional<std::uint32_t> waits_for(Index index) const {
-    const Instruction& what = instruction(index);
-    if (what.kind != InstructionKind::transfer) return std::nullopt;
-    const std::uint32_t rank = prerequisites_.rank(index);
-    std::optional<std::uint32_t> met;
-    for (std::uint32_t k = what.body.first; k < what.body.first + what.body.count; ++k) {
-      const Matching::End other = matching_.partner(rank, k);
-      if (!other.exists() || !gone(other.rank).empty() || !progress_.begun(owner(other))) return k;
-      const bool lost = !program_.ranks[rank].transfers[k].is_send && progress_.ended(owner(other));
-      if (!met || lost) met = k;
-    }
-    return met;
-  }
-
-  // An instruction of the same rank that has not come far enough for this one to begin.
-  [[nodiscard]] std::optional<Index> holds_back(Index index) const {
-    const std::uint32_t rank = prerequisites_.rank(index);
-    const auto size = static_cast<std::uint32_t>(program_.ranks[rank].instructions.size());
-    const auto names = [&](std::span<const Index> list) {
-      return std::ranges::find(list, index) != list.end();
-    };
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const Index before = prerequisites_.index(rank, i);
-      // A stream issues in order, whatever may overtake what it has issued.
-      const bool ahead = before < index && instruction(before).stream == instruction(index).stream;
-      if (ahead && !progress_.begun(before)) return before;
-      if (!progress_.ended(before) && names(prerequisites_.after_end(before))) return before;
-      if (!progress_.begun(before) && names(prerequisites_.after_begin(before))) return before;
-    }
-    return std::nullopt;
-  }
-
   // What an instruction is called in words.
   [[nodiscard]] std::string called(std::uint32_t rank, const Instruction& what) const {
     if (what.kind != InstructionKind::collective) return to_string(what.op);
@@ -190,32 +104,20 @@ class Explainer {
 
 }  // namespace
 
-ChainEnd chain_end(const Program& program, const Matching& matching,
-                   const Prerequisites& prerequisites, const Progress& progress, Index from) {
-  return Explainer(program, matching, prerequisites, progress).chain(from);
-}
-
-Failure failure_at(const Program& program, const Matching& matching,
-                   const Prerequisites& prerequisites, const Progress& progress,
-                   const ChainEnd& end, int step) {
-  return {static_cast<Rank>(prerequisites.rank(end.last)), prerequisites.instruction(end.last),
-          step, Explainer(program, matching, prerequisites, progress).reason(end.last),
-          end.culprit};
-}
-
 Failure why_stuck(const Program& program, const Matching& matching,
                   const Prerequisites& prerequisites, const Progress& progress, int step) {
-  const Explainer explainer(program, matching, prerequisites, progress);
-  const Index index = explainer.first_blocked();
-  ChainEnd end = explainer.chain(index);
-  end.last = index;
-  return failure_at(program, matching, prerequisites, progress, end, step);
-}
-
-std::string describe(const Payload& payload) {
-  return fmt::format("the {} of microbatch {}{} from stage {} to stage {}", name(payload.kind),
-                     payload.microbatch, payload.replica == 1 ? " (second copy)" : "", payload.from,
-                     payload.to);
+  std::optional<Index> first;
+  for (Index index = 0; index < prerequisites.size(); ++index) {
+    if (progress.ended(index)) continue;
+    if (!first) first = index;
+    if (progress.begun(index)) {
+      first = index;
+      break;
+    }
+  }
+  const Index index = first.value_or(0);
+  return {static_cast<Rank>(prerequisites.rank(index)), prerequisites.instruction(index), step,
+          Explainer(program, matching, prerequisites, progress).reason(index)};
 }
 
 }  // namespace counterflow::exec
