@@ -35,7 +35,6 @@ OpBuffers sorted(const ComputeCall& call, std::span<const Access> accesses) {
         buffers.saved = buffer;
         break;
       case BufferPool::accumulators:
-        buffers.sums.push_back(buffer);
         break;
     }
   }

@@ -50,69 +50,6 @@ int stages_held(const RankProgram& rank, int stages) {
   return static_cast<int>(std::count(held.begin(), held.end(), std::uint8_t{1}));
 }
 
-<<<<<<< HEAD
-=======
-double share(Time part, Time whole) {
-  return whole.count() == 0
-             ? 0
-             : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
-// The figures over all ranks, from those of each.
-class Totals {
- public:
-  void add(const RankReport& rank) {
-    first_ = any_ ? std::min(first_, rank.first_start) : rank.first_start;
-    last_ = any_ ? std::max(last_, rank.last_end) : rank.last_end;
-    any_ = true;
-    const Time span = rank.last_end - rank.first_start;
-    const Time idle = span - rank.busy;
-    // Of ranks that are equally long, the one that idles most.
-    if (span > span_ || (span == span_ && idle > span_idle_)) {
-      span_ = span;
-      span_idle_ = idle;
-    }
-  }
-
-  [[nodiscard]] Time first() const { return first_; }
-
-  void write(Report& report) const {
-    report.makespan = last_ - first_;
-    report.span = span_;
-    report.span_bubble_fraction = share(span_idle_, span_);
-    double idle = 0;
-    for (RankReport& rank : report.per_rank) {
-      rank.idle = report.makespan - rank.busy;
-      idle += static_cast<double>(rank.idle.count());
-    }
-    if (report.makespan.count() > 0) {
-      report.bubble_fraction = idle / (static_cast<double>(report.per_rank.size()) *
-                                       static_cast<double>(report.makespan.count()));
-    }
-  }
-
- private:
-  bool any_ = false;
-  Time first_{0};
-  Time last_{0};
-  Time span_{0};
-  Time span_idle_{0};
-};
-
-// When the last optimizer step ends, if there is one.
-std::optional<Time> end_of_steps(const Program& program, const Timeline& timeline) {
-  std::optional<Time> last;
-  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
-    const auto& instructions = program.ranks[r].instructions;
-    for (std::size_t i = 0; i < instructions.size(); ++i) {
-      if (instructions[i].op.kind != OpKind::optimizer_step) continue;
-      last = std::max(last.value_or(Time{0}), timeline.ranks[r].instructions[i].end);
-    }
-  }
-  return last;
-}
-
->>>>>>> 5dd8448 (passes: reductions, norm and optimizer steps (tests not run yet))
 }  // namespace
 
 Report measure(const Program& program, const Timeline& timeline) {
@@ -138,7 +75,6 @@ Report measure(const Program& program, const Timeline& timeline) {
     report.per_rank.push_back(rank);
   }
   totals.write(report);
-  if (const auto end = end_of_steps(program, timeline)) report.step = *end - totals.first();
   return report;
 }
 

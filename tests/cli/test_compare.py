@@ -60,7 +60,7 @@ def test_a_bad_file_is_exit_2_and_named_as_typed(counterflow, config, tmp_path, 
     assert result.out == ""
     assert result.err.startswith("error: --schedules: ")
     assert "order.csv" in result.err
-    assert "--set" not in result.err
+    assert "--set pipeline.schedule" not in result.err
 
 
 def test_a_file_with_faults_is_left_out_with_the_first_of_them(counterflow, config, tmp_path):

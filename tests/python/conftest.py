@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -44,6 +45,17 @@ class Command:
         )
         assert done.returncode == 0, f"{arguments} exited {done.returncode}: {done.stderr}"
         return done.stdout
+
+    def verdict(self, config, *options):
+        """What `verify` says, be it yes or no."""
+        done = subprocess.run(
+            [self.binary, "verify", config, "--json", *options],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode in (0, 1), done.stderr
+        return json.loads(done.stdout)
 
     def compile(self, *names, **pipeline):
         """The texts of these outputs of `compile`."""
