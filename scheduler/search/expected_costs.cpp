@@ -136,11 +136,8 @@ double ns(Time time) {
   return static_cast<double>(time.count());
 }
 
-// How long a message of this channel is under way, alone.
 double hop(const Problem& problem, const Channels::Channel& c) {
-  const Links& links = problem.links;
-  return ns(links.latency(c.source, c.destination) +
-            std::max(links.occupancy(c.size), links.passage(c.source, c.destination, c.size)));
+  return ns(problem.links.alone(c.source, c.destination, c.size));
 }
 
 // Links on which a message of a pair of ranks takes as long as the longest of its channels.
