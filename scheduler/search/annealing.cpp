@@ -10,6 +10,8 @@ namespace {
 constexpr SearchModel::OpId kFused = SearchModel::kFused;
 // On a longer path most moves lie within a stretch of one rank, where they change nothing.
 constexpr std::size_t kLongPath = 1'000;
+// A look at the clock costs as much as a try of so many ops.
+constexpr std::size_t kLookOps = 4'000;
 
 }  // namespace
 
@@ -17,6 +19,7 @@ OrderAnnealing::OrderAnnealing(const SearchModel& model, std::uint64_t seed)
     : model_(model),
       evaluator_(model),
       memory_(model),
+      estimate_(model),
       random_(seed),
       lane_of_(model.ops()),
       copy_of_(model.lanes.size()),
@@ -34,7 +37,9 @@ void OrderAnnealing::start(const SearchModel::Orders& orders) {
 void OrderAnnealing::run(BudgetMeter& meter, double until, std::int64_t target,
                          double temperature) {
   const double from = meter.share();
-  for (double share = from; share < until && best_makespan_ > target; share = meter.share()) {
+  double share = from;
+  const std::size_t tries_a_look = std::clamp<std::size_t>(kLookOps / lane_of_.size(), 1, 16);
+  for (std::size_t tries = 0; share < until && best_makespan_ > target; ++tries) {
     const double heat = temperature * (until - share) / (until - from);
     const double worse = -std::log(random_.unit() + 1e-12) * heat;
     const std::int64_t limit = makespan_ + static_cast<std::int64_t>(worse) + 1;
@@ -47,12 +52,14 @@ void OrderAnnealing::run(BudgetMeter& meter, double until, std::int64_t target,
     } else {
       changed = change_places(limit);
     }
-    if (!changed) continue;
-    if (makespan_ < best_makespan_) {
-      best_makespan_ = makespan_;
-      best_ = orders_;
+    if (changed) {
+      if (makespan_ < best_makespan_) {
+        best_makespan_ = makespan_;
+        best_ = orders_;
+      }
+      trace();
     }
-    trace();
+    if (changed || tries % tries_a_look == 0) share = meter.share();
   }
 }
 
@@ -103,6 +110,7 @@ std::optional<OrderAnnealing::Place> OrderAnnealing::reason_of(const Place& plac
 }
 
 void OrderAnnealing::trace() {
+  if (estimate_.exists()) estimate_.take(evaluator_);
   for (const std::vector<OpId>& order : orders_) {
     for (std::uint32_t i = 0; i < order.size(); ++i) position_of_[order[i] & ~kFused] = i;
   }
@@ -194,6 +202,10 @@ void OrderAnnealing::apply(const Move& move) {
 bool OrderAnnealing::change_places(std::int64_t limit) {
   Move move;
   if (!propose(move)) return false;
+  if (estimate_.exists() &&
+      estimate_.after(orders_[move.rank], move.first, move.middle, move.last) >= limit) {
+    return false;
+  }
   apply(move);
   if (memory_.fits(move.rank, orders_[move.rank]) && accept(limit)) return true;
   move.middle = move.first + move.last - move.middle;

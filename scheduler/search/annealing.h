@@ -6,6 +6,7 @@
 
 #include "scheduler/search/budget.h"
 #include "scheduler/search/model.h"
+#include "scheduler/search/move_estimate.h"
 #include "scheduler/search/order_evaluator.h"
 #include "scheduler/search/order_memory.h"
 #include "scheduler/search/random.h"
@@ -14,7 +15,8 @@ namespace counterflow {
 
 // Annealing on rank orders: two neighbouring runs of ops on a rank change places, around an op of
 // the critical path, within the memory; a pair is fused or taken apart; of unequal microbatches two
-// change places everywhere. The new orders are evaluated whole and kept by the usual rule.
+// change places everywhere. What is not estimated to be too long is evaluated whole and kept by the
+// usual rule.
 class OrderAnnealing {
  public:
   OrderAnnealing(const SearchModel& model, std::uint64_t seed);
@@ -61,6 +63,7 @@ class OrderAnnealing {
   const SearchModel& model_;
   OrderEvaluator evaluator_;
   OrderMemory memory_;
+  MoveEstimate estimate_;
   SearchRandom random_;
   SearchModel::Orders orders_, best_;
   std::vector<LaneId> lane_of_;             // [op]

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace counterflow {
+namespace {
+
+// An iteration over fewer ops takes less than anybody notices.
+constexpr std::size_t kOpsToTime = 4'000;
+
+}  // namespace
 
 std::int64_t default_iterations(std::size_t ops) {
   constexpr std::int64_t kOps = 40'000'000;
@@ -14,12 +20,23 @@ BudgetMeter::BudgetMeter(const SearchBudget& budget, std::size_t ops)
     : time_(budget.time),
       total_(budget.iterations > 0 ? budget.iterations : default_iterations(ops)),
       ops_(ops),
-      begin_(time_ ? Clock::now() : Clock::time_point{}) {}
+      begin_(time_ ? Clock::now() : Clock::time_point{}),
+      last_(begin_) {}
+
+void BudgetMeter::spend() {
+  ++spent_;
+  if (!time_ || ops_ < kOpsToTime) return;
+  const auto now = Clock::now();
+  longest_ = std::max(longest_, now - last_);
+  last_ = now;
+}
 
 double BudgetMeter::share() const {
   if (!time_) return static_cast<double>(spent_) / static_cast<double>(total_);
-  const auto passed = std::chrono::duration<double>(Clock::now() - begin_);
-  return passed / std::chrono::duration<double>(std::max(*time_, Time{1}));
+  const Time whole = std::max(*time_, Time{1});
+  const auto passed = Clock::now() - begin_;
+  return std::chrono::duration<double>(passed + std::min<Clock::duration>(longest_, whole / 10)) /
+         std::chrono::duration<double>(whole);
 }
 
 std::int64_t BudgetMeter::affords(Time step) const {

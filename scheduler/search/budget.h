@@ -38,8 +38,9 @@ class BudgetMeter {
  public:
   BudgetMeter(const SearchBudget& budget, std::size_t ops);
 
-  void spend(std::int64_t iterations = 1) { spent_ += iterations; }
-  // The share that is spent, 1 when nothing is left.
+  void spend();  // an iteration
+  // The share that is spent, 1 when nothing is left, or not enough for one more iteration as long
+  // as the longest.
   [[nodiscard]] double share() const;
   [[nodiscard]] bool is_spent() const { return share() >= 1; }
   [[nodiscard]] std::int64_t iterations() const { return spent_; }
@@ -53,6 +54,8 @@ class BudgetMeter {
   std::size_t ops_;
   std::int64_t spent_ = 0;
   Clock::time_point begin_;
+  Clock::time_point last_;  // spent
+  Clock::duration longest_{0};
 };
 
 }  // namespace counterflow

@@ -39,17 +39,25 @@ void KeySearch::shake(std::int64_t makespan, bool backwards) {
   const SearchModel& model = decoder_.model();
   const double width =
       static_cast<double>(period(model)) * random_.unit() * (random_.below(2) == 0 ? 0.3 : 2.0);
-  // One op in so many, of ranks all or one.
+  const auto shift = [&] { return static_cast<std::int64_t>((random_.unit() - 0.5) * width); };
+  // One op in so many, of ranks all or one; or microbatches as wholes, everywhere alike.
   const std::uint32_t share = 1U + random_.below(8);
   const std::uint32_t some = random_.below(static_cast<std::uint32_t>(2 * model.ranks()));
+  const bool whole = random_.below(3) == 0;
+  if (whole) {
+    shifts_.resize(model.sequences.size() * model.stride);
+    for (std::int64_t& each : shifts_) each = random_.below(8) < share ? shift() : 0;
+  }
   for (SearchModel::LaneId lane = 0; lane < model.lanes.size(); ++lane) {
     const SearchModel::Lane& its = model.lanes[lane];
     const bool shaken = some >= model.ranks() || some == static_cast<std::uint32_t>(its.rank);
     for (std::uint32_t number = 0; number < its.count; ++number) {
       const SearchModel::OpId op = model.id(lane, number);
       std::int64_t key = backwards ? makespan - ends_[op] : begins_[op];
-      if (shaken && random_.below(8) < share) {
-        key += static_cast<std::int64_t>((random_.unit() - 0.5) * width);
+      if (whole) {
+        key += shifts_[its.direction * model.stride + number];
+      } else if (shaken && random_.below(8) < share) {
+        key += shift();
       }
       keys_[backwards ? model.id(lane, its.count - 1 - number) : op] = key;
     }

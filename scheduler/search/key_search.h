@@ -31,6 +31,7 @@ class KeySearch {
   std::vector<std::int64_t> begins_, ends_;  // [op]
   SearchRandom random_;
   std::vector<std::int64_t> keys_;
+  std::vector<std::int64_t> shifts_;  // [direction][number] of whole microbatches
 };
 
 }  // namespace counterflow

@@ -19,7 +19,8 @@ OrderEvaluator::OrderEvaluator(const SearchModel& model)
       link_free_(model.limited_links ? model.ranks() * model.ranks() : 0),
       clocks_(model.ranks()),
       positions_(model.ranks()),
-      waits_for_(model.ranks()) {
+      waits_for_(model.ranks()),
+      sequence_(model.ops()) {
   for (OpId op = 0; op < lane_of_.size(); ++op) lane_of_[op] = model.lane_of(op);
 }
 
@@ -33,6 +34,7 @@ std::int64_t OrderEvaluator::evaluate(const SearchModel::Orders& orders, std::in
   std::fill(positions_.begin(), positions_.end(), 0);
   std::fill(waits_for_.begin(), waits_for_.end(), kNoOp);
   runnable_.clear();
+  done_ = 0;
   for (std::size_t rank = orders.size(); rank-- > 0;) {
     runnable_.push_back(static_cast<std::uint32_t>(rank));
   }
@@ -70,6 +72,7 @@ void OrderEvaluator::advance(const SearchModel::Orders& orders, std::uint32_t ra
     ends_[op] = end;
     clocks_[rank] = end;
     ++positions_[rank];
+    sequence_[done_++] = op;
     if (end + model_.lanes[lane].tail >= cutoff_) {
       hopeless_ = true;
       return;

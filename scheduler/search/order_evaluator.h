@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "scheduler/search/model.h"
@@ -21,6 +22,10 @@ class OrderEvaluator {
   // Of the last evaluation that returned a makespan. Of a fused pair all parts, W included.
   [[nodiscard]] const std::vector<std::int64_t>& begins() const { return begins_; }
   [[nodiscard]] const std::vector<std::int64_t>& ends() const { return ends_; }
+  // The same ops, each after all that it waits for; of a fused pair nothing.
+  [[nodiscard]] std::span<const SearchModel::OpId> sequence() const {
+    return {sequence_.data(), done_};
+  }
   // Ops evaluated since the object was made.
   [[nodiscard]] std::int64_t work() const { return work_; }
 
@@ -45,6 +50,8 @@ class OrderEvaluator {
   std::vector<std::uint32_t> positions_;  // [rank]
   std::vector<OpId> waits_for_;           // [rank] the op it is stuck at
   std::vector<std::uint32_t> runnable_;
+  std::vector<OpId> sequence_;
+  std::size_t done_ = 0;
   std::int64_t cutoff_ = 0;
   bool hopeless_ = false;
   std::int64_t work_ = 0;

@@ -39,6 +39,7 @@ constexpr std::size_t kChoice = 32;
 constexpr std::size_t kChoiceOps = 100'000;  // of all that are chosen among
 // Problems of more ops are not solved exactly within any usual budget.
 constexpr std::size_t kExactOps = 250;
+constexpr std::size_t kEndingOps = 120;
 
 // What a makespan of a model that aims at spans has beyond the longest of them.
 std::int64_t beyond_span(const SearchModel& model) {
@@ -81,10 +82,11 @@ class Search {
 
   SearchResult run(std::span<const Schedule> seeds) {
     for (const Schedule& seed : seeds) take_seed(seed);
+    if (!is_done()) raise_bound();
     if (!is_listed()) list_schedules();
     const bool exactly =
         !is_for_span() && decoder_.model().ops() <= kExactOps && is_exactly_solvable(problem_);
-    if (!is_done()) improve(exactly ? kImproveShare : 1);
+    if (!is_done()) improve(exactly ? improve_share() : 1);
     if (exactly && !is_done()) solve();
     SearchResult found = result();
     if (objective_) choose(seeds, found);
@@ -143,6 +145,15 @@ class Search {
     }
   }
 
+  // What the quick bound leaves out of a large problem, if that is a small part of the budget.
+  void raise_bound() {
+    const std::size_t ops = decoder_.model().ops();
+    if (is_for_span() || ops <= kQuickJacksonOps) return;
+    constexpr Time kOp{400};  // what it takes an op
+    if (budget_.time && meter_.affords(kOp * static_cast<std::int64_t>(ops)) < 10) return;
+    bound_ = std::max(bound_, lower_bound(problem_, BoundEffort::full).count());
+  }
+
   // ---- list scheduling ----------------------------------------------------------------------
 
   void list_schedules() {
@@ -191,27 +202,34 @@ class Search {
     if (model.ops() > kAnnealingOps) {
       if (model.ops() <= kDescentOps) descend(meter_.share() + (end - meter_.share()) / 2);
       if (is_done()) return;
-      KeySearch keys(decoder_, budget_.seed + 1);
-      const std::int64_t before = elite_.best();
-      keys.run(elite_, meter_, end, bound_);
-      if (elite_.best() < before) note("keys");
+      change_keys(end, budget_.seed + 1);
       return;
     }
     // Rounds from different orders, at different heats: a cool one mends a good order, a hot one
-    // leaves it for another.
-    constexpr std::array kHeats{0.005, 0.03, 0.015, 0.08};
+    // leaves it for another. Keys reach orders that differ on many ranks at once, as tight memory
+    // asks for.
     constexpr int kRounds = 8;
+    constexpr std::array kHeats{0.005, kByKeys, 0.015, 0.08};
     OrderAnnealing annealing(model, budget_.seed + 2);
     for (int round = 0; round < kRounds && !is_done(); ++round) {
       const double share = meter_.share();
       const double until = share + (end - share) / (kRounds - round);
+      const double heat = kHeats[static_cast<std::size_t>(round) % kHeats.size()];
+      if (heat == kByKeys) {
+        change_keys(until, budget_.seed + 3 + static_cast<std::uint64_t>(round));
+        continue;
+      }
       const auto from = static_cast<std::size_t>(round) % elite_.size();
       annealing.start(elite_[from].orders);
-      annealing.run(meter_, until, bound_,
-                    kHeats[static_cast<std::size_t>(round) % kHeats.size()] *
-                        static_cast<double>(elite_.best()));
+      annealing.run(meter_, until, bound_, heat * static_cast<double>(elite_.best()));
       keep(annealing.best_makespan(), annealing.best(), "annealing");
     }
+  }
+
+  void change_keys(double until, std::uint64_t seed) {
+    const std::int64_t before = elite_.best();
+    KeySearch(decoder_, seed).run(elite_, meter_, until, bound_);
+    if (elite_.best() < before) note("keys");
   }
 
   // Moves from the best order, none for the worse.
@@ -222,11 +240,20 @@ class Search {
     keep(annealing.best_makespan(), annealing.best(), "annealing");
   }
 
+  // A tree of more ops seldom ends.
+  [[nodiscard]] double improve_share() const {
+    return decoder_.model().ops() <= kEndingOps ? kImproveShare : 1 - (1 - kImproveShare) / 4;
+  }
+  // What a node of the tree takes, about.
+  [[nodiscard]] Time node_time() const {
+    return std::chrono::nanoseconds(800) * static_cast<std::int64_t>(decoder_.model().ops());
+  }
+
   // What is left goes into a proof: a shorter order, or a higher bound.
   void solve() {
     const Schedule best = decoder_.model().schedule(elite_[0].orders);
     const ExactResult exact =
-        solve_exactly(problem_, &best, {.nodes = meter_.affords(std::chrono::microseconds(100))});
+        solve_exactly(problem_, &best, {.nodes = meter_.affords(node_time())});
     bound_ = std::max(bound_, exact.bound.count());
     if (exact.makespan >= Time{0} && exact.makespan.count() < elite_.best()) {
       keep(exact.makespan.count(), decoder_.model().orders(exact.schedule), "exact");
@@ -291,6 +318,7 @@ class Search {
     return result;
   }
 
+  static constexpr double kByKeys = -1;  // in place of a heat
   static constexpr double kRankingShare = 0.35;
   static constexpr double kListShare = 0.25;
   static constexpr double kImproveShare = 0.8;

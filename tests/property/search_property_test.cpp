@@ -14,6 +14,7 @@
 #include "scheduler/passes/compile.h"
 #include "scheduler/search/list_scheduler.h"
 #include "scheduler/search/model.h"
+#include "scheduler/search/move_estimate.h"
 #include "scheduler/search/order_evaluator.h"
 #include "scheduler/search/order_memory.h"
 #include "scheduler/search/priorities.h"
@@ -180,6 +181,57 @@ TEST(SearchModel, OrdersAndSchedulesTurnIntoEachOther) {
     EXPECT_EQ(OrderEvaluator(backward).evaluate(turned), evaluator.evaluate(orders))
         << i << " " << family->name;
   }
+}
+
+// Two runs of ops of a rank that change places.
+struct Move {
+  std::size_t rank;
+  std::uint32_t first, middle, last;
+};
+
+SearchModel::Orders after(const SearchModel::Orders& orders, const Move& move) {
+  SearchModel::Orders changed = orders;
+  const auto at = [&](std::uint32_t i) {
+    return changed[move.rank].begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  std::rotate(at(move.first), at(move.middle), at(move.last));
+  return changed;
+}
+
+TEST(MoveEstimate, IsTheMakespanWhereNothingMovesAndSeldomTooLong) {
+  testing::RandomProblems problems(31);
+  std::mt19937_64 random(32);
+  int better = 0;
+  int refused = 0;
+  for (int i = 0; i < 150; ++i) {
+    const auto [family, problem] = problems.next();
+    const SearchModel model(problem);
+    MoveEstimate estimate(model);
+    EXPECT_EQ(estimate.exists(), !model.has_pairs && !model.limited_links);
+    if (!estimate.exists()) continue;
+    const SearchModel::Orders orders = model.orders(generate(*family, problem));
+    OrderEvaluator evaluator(model);
+    const std::int64_t makespan = evaluator.evaluate(orders);
+    estimate.take(evaluator);
+    std::int64_t longest = 0;
+    for (std::size_t rank = 0; rank < orders.size(); ++rank) {
+      const auto size = static_cast<std::uint32_t>(orders[rank].size());
+      for (std::uint32_t k = 0; k < size; ++k) {
+        longest = std::max(longest, estimate.after(orders[rank], k, k, k + 1));
+      }
+      for (int tries = 0; tries < 20 && size > 1; ++tries) {
+        const auto middle = static_cast<std::uint32_t>(testing::draw(random, 1, size - 1));
+        const Move move{rank, middle - 1, middle, std::min(size, middle + 1 + tries % 3)};
+        const std::int64_t changed = OrderEvaluator(model).evaluate(after(orders, move));
+        if (changed < 0 || changed > makespan) continue;
+        ++better;
+        if (estimate.after(orders[rank], move.first, move.middle, move.last) > makespan) ++refused;
+      }
+    }
+    EXPECT_EQ(longest, makespan) << i << " " << family->name;
+  }
+  EXPECT_GT(better, 1'000);
+  EXPECT_LT(refused * 20, better) << refused << " of " << better;
 }
 
 }  // namespace
