@@ -13,6 +13,7 @@
 #include "scheduler/graph/op_messages.h"
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
+#include "scheduler/verify/by_rank.h"
 #include "scheduler/verify/rules.h"
 
 namespace counterflow::rules {
@@ -198,12 +199,12 @@ class BufferChecker {
 
 void buffers(const Problem& problem, const Program& program, Diagnostics& out) {
   const Channels channels(problem);
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+  by_rank(program, out, [&](std::size_t rank, Diagnostics& found) {
     const RankProgram& list = program.ranks[rank];
     // No buffers have been assigned yet: nothing to say.
-    if (list.slots.empty() && list.accesses.empty()) continue;
-    BufferChecker(channels, rank, list, out).check();
-  }
+    if (list.slots.empty() && list.accesses.empty()) return;
+    BufferChecker(channels, rank, list, found).check();
+  });
 }
 
 }  // namespace counterflow::rules

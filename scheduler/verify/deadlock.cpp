@@ -9,6 +9,7 @@
 #include "scheduler/graph/digraph.h"
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
+#include "scheduler/verify/dry_run.h"
 #include "scheduler/verify/rules.h"
 #include "scheduler/verify/wait_graph.h"
 
@@ -126,8 +127,7 @@ std::string describe(const Program& program, const WaitGraph& graph,
 }  // namespace
 
 bool completes(const Program& program, const References& references, Semantics semantics) {
-  const WaitGraph graph(program, references, semantics);
-  return !graph.starves() && topological_order(graph.graph()).size() == num_vertices(graph.graph());
+  return runs_through(program, references, semantics);
 }
 
 void deadlock(const Program& program, const References& references, Semantics semantics,

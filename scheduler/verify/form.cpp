@@ -8,6 +8,7 @@
 
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
+#include "scheduler/verify/by_rank.h"
 #include "scheduler/verify/rules.h"
 
 // A program that comes from elsewhere may point anywhere; every other rule follows its indices.
@@ -191,9 +192,9 @@ void form(const Problem& problem, const Program& program, Diagnostics& out) {
                    .message = "the members of a communicator must ascend"});
     return;
   }
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RankForm(problem, program, rank, out).check();
-  }
+  by_rank(program, out, [&](std::size_t rank, Diagnostics& found) {
+    RankForm(problem, program, rank, found).check();
+  });
 }
 
 }  // namespace counterflow::rules

@@ -8,6 +8,7 @@
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/buffer_uses.h"
+#include "scheduler/verify/by_rank.h"
 #include "scheduler/verify/rules.h"
 
 namespace counterflow::rules {
@@ -101,9 +102,9 @@ class RaceFinder {
 }  // namespace
 
 void races(const Program& program, const References& references, Diagnostics& out) {
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RaceFinder(rank, program.ranks[rank], references.recordings[rank], out).find();
-  }
+  by_rank(program, out, [&](std::size_t rank, Diagnostics& found) {
+    RaceFinder(rank, program.ranks[rank], references.recordings[rank], found).find();
+  });
 }
 
 }  // namespace counterflow::rules

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/verify/by_rank.h"
 #include "scheduler/verify/rules.h"
 
 namespace counterflow {
@@ -98,14 +99,16 @@ void check_data(const Problem& problem, const Program& program, const References
   rules::races(program, references, found);
 }
 
+std::launch launch(const Program& program) {
+  return is_worth_threads(program) ? std::launch::async : std::launch::deferred;
+}
+
 void check_communication(const Problem& problem, const Program& program,
-                         std::span<const Semantics> asked, ProgramVerdict& verdict) {
-  // Two questions that share nothing: worth a second thread where they take milliseconds.
-  constexpr std::size_t kLarge = 50'000;
-  const References references(program);
+                         const References& references, std::span<const Semantics> asked,
+                         ProgramVerdict& verdict) {
+  // Two questions that share nothing.
   std::future<std::vector<SemanticsVerdict>> completes =
-      std::async(program.size() < kLarge ? std::launch::deferred : std::launch::async,
-                 [&] { return verdicts(program, references); });
+      std::async(launch(program), [&] { return verdicts(program, references); });
   check_data(problem, program, references, verdict.diagnostics);
   verdict.semantics = completes.get();
   for (const auto& [semantics, completes_under_it] : verdict.semantics) {
@@ -113,6 +116,22 @@ void check_communication(const Problem& problem, const Program& program,
       rules::deadlock(program, references, semantics, verdict.diagnostics);
     }
   }
+}
+
+// A program's compute on its own.
+struct ComputeVerdict {
+  Diagnostics diagnostics;
+  bool in_range = false;  // so that messages and buffers can be looked at
+};
+
+ComputeVerdict check_compute(const Problem& problem, const Program& program) {
+  ComputeVerdict verdict;
+  const ComputeOrder order = compute_of(program);
+  rules::range(problem, order.schedule, verdict.diagnostics);
+  verdict.in_range = verdict.diagnostics.empty();
+  if (verdict.in_range) verify_compute(problem, order.schedule, verdict.diagnostics);
+  count_all(order, verdict.diagnostics);
+  return verdict;
 }
 
 }  // namespace
@@ -139,7 +158,8 @@ ProgramVerdict verify_communication(const Problem& problem, const Program& progr
                                     std::span<const Semantics> asked) {
   ProgramVerdict verdict;
   rules::form(problem, program, verdict.diagnostics);
-  if (verdict.diagnostics.empty()) check_communication(problem, program, asked, verdict);
+  if (!verdict.diagnostics.empty()) return verdict;
+  check_communication(problem, program, References(program), asked, verdict);
   return verdict;
 }
 
@@ -148,12 +168,12 @@ ProgramVerdict verify(const Problem& problem, const Program& program,
   ProgramVerdict verdict;
   rules::form(problem, program, verdict.diagnostics);
   if (!verdict.diagnostics.empty()) return verdict;
-  const ComputeOrder order = compute_of(program);
-  rules::range(problem, order.schedule, verdict.diagnostics);
-  const bool in_range = verdict.diagnostics.empty();
-  if (in_range) verify_compute(problem, order.schedule, verdict.diagnostics);
-  count_all(order, verdict.diagnostics);
-  if (in_range) check_communication(problem, program, asked, verdict);
+  std::future<ComputeVerdict> compute =
+      std::async(launch(program), [&] { return check_compute(problem, program); });
+  const References references(program);
+  auto [diagnostics, in_range] = compute.get();
+  verdict.diagnostics = std::move(diagnostics);
+  if (in_range) check_communication(problem, program, references, asked, verdict);
   return verdict;
 }
 

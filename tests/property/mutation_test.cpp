@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "scheduler/passes/compile.h"
+#include "scheduler/verify/dry_run.h"
+#include "scheduler/verify/rules.h"
 #include "scheduler/verify/verify.h"
+#include "scheduler/verify/wait_graph.h"
 #include "schedules/registry.h"
 #include "tests/support/file_mutations.h"
 #include "tests/support/machine.h"
@@ -180,6 +183,35 @@ TEST(Mutants, OfOrdersAreRejectedOrEquivalent) {
         << to_csv(base.schedule) << to_csv(mutant);
   }
   tally.print();
+}
+
+// Two ways to the same question, deadlocks included: a run without times, and a search for cycles.
+TEST(Mutants, RunThroughExactlyWhereTheWaitGraphHasNoCycle) {
+  const std::vector<Base> all = bases(150);
+  const auto& mutations = testing::program_mutations();
+  Random random(2029);
+  int through = 0;
+  int stuck = 0;
+  for (int made = 0; made < 4000; ++made) {
+    const Base& base = all[testing::draw_index(random, all.size())];
+    Program mutant = base.program;
+    if (!mutations[static_cast<std::size_t>(made) % mutations.size()].apply(random, mutant))
+      continue;
+    Diagnostics faults;
+    rules::form(base.problem, mutant, faults);
+    if (!faults.empty()) continue;
+    const References references(mutant);
+    for (const Semantics semantics : kAllSemantics) {
+      const WaitGraph graph(mutant, references, semantics);
+      const bool acyclic = topological_order(graph.graph()).size() == num_vertices(graph.graph());
+      const bool completes = runs_through(mutant, references, semantics);
+      ASSERT_EQ(completes, acyclic && !graph.starves())
+          << "mutant " << made << " of " << base.family->name << " under " << name(semantics);
+      ++(completes ? through : stuck);
+    }
+  }
+  EXPECT_GT(through, 1000);
+  EXPECT_GT(stuck, 500);
 }
 
 }  // namespace
