@@ -6,6 +6,12 @@
 #include "scheduler/search/reverse.h"
 
 namespace counterflow {
+namespace {
+
+// However many the elite keeps: whoever chooses among more still finds the same fastest.
+constexpr std::size_t kParents = 8;
+
+}  // namespace
 
 KeySearch::KeySearch(Decoder& decoder, std::uint64_t seed)
     : decoder_(decoder),
@@ -67,7 +73,7 @@ void KeySearch::shake(std::int64_t makespan, bool backwards) {
 void KeySearch::run(Elite& elite, BudgetMeter& meter, double until, std::int64_t target) {
   constexpr std::array kPatience{0, 2, 4, 8};
   while (meter.share() < until && elite.best() > target) {
-    const auto size = static_cast<std::uint32_t>(elite.size());
+    const auto size = static_cast<std::uint32_t>(std::min(elite.size(), kParents));
     const Elite::Member& from = elite[std::min(random_.below(size), random_.below(size))];
     const bool backwards = random_.below(2) == 0;
     // Backwards a fused pair is two ops.
