@@ -8,7 +8,7 @@
 
 #include "scheduler/error.h"
 #include "scheduler/graph/evaluate.h"
-#include "scheduler/search/search.h"
+#include "scheduler/search/choices.h"
 #include "scheduler/verify/verify.h"
 
 namespace counterflow {
@@ -58,13 +58,18 @@ AutoChoice choose_schedule(const Problem& problem) {
     ++fitting;
     const Time makespan = evaluator.makespan(*schedule);
     if (best.family != nullptr && makespan >= best_makespan) continue;
-    best = {.family = &family, .schedule = std::move(*schedule), .note = {}};
+    best = {.family = &family,
+            .schedule = std::move(*schedule),
+            .keeping = problem.keeping,
+            .note = {}};
     best_makespan = makespan;
   }
   if (best.family == nullptr) {
     SearchBudget budget;
     budget.iterations = 2'000;
-    best.schedule = search(problem, {}, budget).schedule;
+    ChosenSearch found = search_choices(problem, {}, budget);
+    best.schedule = std::move(found.result.schedule);
+    best.keeping = std::move(found.problem.keeping);
     best.note =
         "schedule auto: no family fits this placement and these limits, so a short search made the "
         "order; `counterflow search` looks longer";

@@ -10,7 +10,8 @@ namespace counterflow {
 struct AutoChoice {
   const Family* family = nullptr;  // nullptr: found by search
   Schedule schedule;
-  std::string note;  // what was chosen, among how many
+  std::vector<Keeping> keeping;  // what the stages keep for it, as Problem::keeping
+  std::string note;              // what was chosen, among how many
 };
 
 // The published family that is fastest on this problem's placement, within its memory limits; of

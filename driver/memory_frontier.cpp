@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "driver/auto_schedule.h"
 #include "driver/searched_plan.h"
+#include "scheduler/error.h"
+#include "scheduler/search/choices.h"
 #include "scheduler/search/least_memory.h"
 #include "scheduler/search/model.h"
 #include "scheduler/search/search.h"
@@ -72,6 +75,46 @@ std::int64_t least_limit(const Problem& problem, bool in_bytes) {
   return limit;
 }
 
+std::vector<Stage> stages_that(const Problem& problem, KeepingKind kind) {
+  std::vector<Stage> stages;
+  for (Stage s = 0; s < problem.stages(); ++s) {
+    if (problem.keeping_of(s).kind == kind) stages.push_back(s);
+  }
+  return stages;
+}
+
+// What is found with every stage keeping its activations, if anything fits.
+std::optional<SearchResult> with_nothing_chosen(const Problem& problem,
+                                                const std::vector<Schedule>& seeds,
+                                                const SearchBudget& budget) {
+  const Problem kept = with_all_kept(problem);
+  try {
+    return search(kept, seeds_for(kept, seeds), budget);
+  } catch (const InfeasibleError&) {
+    return std::nullopt;
+  }
+}
+
+// The searches of one limit.
+FrontierPoint point_at(const Problem& problem, std::vector<Schedule>& seeds,
+                       const SearchBudget& budget, bool has_choices) {
+  std::optional<SearchResult> kept;
+  if (has_choices) kept = with_nothing_chosen(problem, seeds, budget);
+  if (kept) seeds.push_back(kept->schedule);
+  ChosenSearch found = search_choices(problem, seeds, budget);
+  FrontierPoint point{.makespan = found.result.makespan,
+                      .lower_bound = found.result.lower_bound,
+                      .bubble_fraction = bubble(found.problem, found.result),
+                      .found_by = found.result.found_by,
+                      .recompute = stages_that(found.problem, KeepingKind::recompute),
+                      .offload = stages_that(found.problem, KeepingKind::offload),
+                      .all_kept = kept ? std::optional(kept->makespan) : std::nullopt};
+  point.peak =
+      peak_of(SearchModel(found.problem), found.result.schedule, !problem.limits.bytes.empty());
+  seeds.push_back(std::move(found.result.schedule));
+  return point;
+}
+
 }  // namespace
 
 Frontier memory_frontier(Config config, const std::filesystem::path& folder,
@@ -83,8 +126,9 @@ Frontier memory_frontier(Config config, const std::filesystem::path& folder,
   Frontier frontier;
   frontier.in_bytes = std::ranges::any_of(
       problem.memory, [](const StageMemory& stage) { return stage.activation.value > 0; });
+  frontier.has_choices = has_choices(problem);
   const bool in_bytes = frontier.in_bytes;
-  const std::int64_t least = least_limit(problem, in_bytes);
+  const std::int64_t least = least_limit(with_least_kept(problem), in_bytes);
   const std::int64_t most =
       std::max(least, peak_of(SearchModel(problem), unlimited.result.schedule, in_bytes));
   std::vector<Schedule> seeds = family_schedules(problem);
@@ -95,14 +139,19 @@ Frontier memory_frontier(Config config, const std::filesystem::path& folder,
     if (limit == last) continue;
     last = limit;
     set_limit(problem, limit, in_bytes);
-    SearchResult result = search(problem, seeds, budget);
-    frontier.points.push_back({.limit = limit,
-                               .peak = peak_of(SearchModel(problem), result.schedule, in_bytes),
-                               .makespan = result.makespan,
-                               .lower_bound = result.lower_bound,
-                               .bubble_fraction = bubble(problem, result),
-                               .found_by = result.found_by});
-    seeds.push_back(std::move(result.schedule));
+    FrontierPoint point = point_at(problem, seeds, budget, frontier.has_choices);
+    point.limit = limit;
+    // What fits a smaller limit fits this one.
+    if (!frontier.points.empty() && frontier.points.back().makespan < point.makespan) {
+      const FrontierPoint& before = frontier.points.back();
+      const std::optional<Time> all_kept = point.all_kept;
+      const Time bound = point.lower_bound;
+      point = before;
+      point.limit = limit;
+      point.lower_bound = bound;
+      point.all_kept = all_kept;
+    }
+    frontier.points.push_back(std::move(point));
   }
   return frontier;
 }

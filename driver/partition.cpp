@@ -14,6 +14,7 @@
 #include "scheduler/partition/balance.h"
 #include "scheduler/partition/held.h"
 #include "scheduler/partition/refine.h"
+#include "scheduler/problem/keep_together.h"
 #include "scheduler/problem/stages_from_layers.h"
 #include "schedules/registry.h"
 
@@ -88,6 +89,10 @@ class Scorer {
   }
 
   CutScore operator()(const Cut& cut) const {
+    // Further than any memory could be exceeded.
+    if (const std::int64_t apart = distance_of(cut); apart > 0) {
+      return {.excess = 0x1p100 * static_cast<double>(apart)};
+    }
     const Problem problem = make_problem(with_layout(plan_.config, cut), shape_);
     // Which ops there are depends on the cut only where a whole stage may be frozen.
     if (frozen_ && plan_.family != nullptr)
@@ -96,6 +101,11 @@ class Scorer {
   }
 
  private:
+  [[nodiscard]] std::int64_t distance_of(const Cut& cut) const {
+    const auto& together = plan_.config.keep_together;
+    return together ? distance_apart(together->value, shape_.placement, &cut) : 0;
+  }
+
   CutScore score(const Problem& problem, const Schedule& schedule, const Cut& cut) const {
     CutScore score;
     score.makespan = Evaluator(problem).makespan(schedule);
@@ -139,6 +149,9 @@ CutProblem with_memory(CutProblem cuts, const Plan& plan) {
 std::vector<Cut> starts(const Candidate& candidate, const Config& asked) {
   const std::vector<Layer>& layers = asked.layers->list;
   std::vector<Cut> all{candidate.balanced.cut};
+  if (asked.keep_together) {
+    all.push_back(layer_cut(candidate.plan.config, shape_of_plan(candidate.plan)));
+  }
   const CutProblem limited = with_memory(candidate.cuts, candidate.plan);
   if (!limited.room.empty()) {
     if (const auto fitting = balanced_cut(limited, kQuickBudget)) all.push_back(fitting->cut);
@@ -259,6 +272,9 @@ CutRun run_cut(const Asked& asked, const Candidate& candidate, std::string name,
     }
   } catch (const InfeasibleError& error) {
     result.fault = error.what();
+  } catch (const InputError& error) {
+    if (!candidate.plan.config.keep_together) throw;
+    result.fault = error.what();  // keeps apart what belongs together
   }
   return result;
 }

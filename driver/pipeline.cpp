@@ -83,7 +83,10 @@ Report make_report(const Plan& plan, const Program& program, const Timeline& tim
   Report report = measure(program, timeline);
   report.schedule = plan.family != nullptr ? std::string(plan.family->name) : plan.schedule.name;
   report.execution = plan.config.execution.name;
-  report.lower_bound = std::max(lower_bound(problem), plan.proven_bound);
+  // What a search proved holds whatever the stages keep; this choice alone may have a higher bound.
+  const bool chosen = plan.proven_bound > Time{0} && !problem.keeping_options.empty();
+  report.lower_bound =
+      chosen ? plan.proven_bound : std::max(lower_bound(problem), plan.proven_bound);
   report.gap = gap(report.makespan, report.lower_bound);
   if (plan.family != nullptr && plan.family->formula != nullptr && problem.phases.empty()) {
     if (auto formula = plan.family->formula(problem)) {

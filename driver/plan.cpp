@@ -133,6 +133,7 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
                     file.name));
   }
   plan.schedule = file.compute();
+  plan.problem = with_keeping_of(std::move(plan.problem), plan.schedule);
   const std::vector<std::string> said = advice(file);
   plan.notes.insert(plan.notes.end(), said.begin(), said.end());
   plan.file = std::move(file);
@@ -185,6 +186,7 @@ void plan_automatically(Plan& plan) {
   AutoChoice choice = choose_automatically(plan);
   plan.family = choice.family;
   plan.schedule = std::move(choice.schedule);
+  plan.problem = with_keeping(std::move(plan.problem), std::move(choice.keeping));
   plan.notes.push_back(std::move(choice.note));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "scheduler/error.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/search/alternatives.h"
+#include "scheduler/search/choices.h"
 #include "scheduler/search/expected_costs.h"
 #include "simulator/monte_carlo.h"
 
@@ -42,13 +44,29 @@ std::vector<Alternative> alternatives(const Problem& problem, const Jitter& jitt
   return all;
 }
 
-Robustness::Figures figures(const Plan& plan, const Schedule& schedule, Time makespan,
-                            const Jitter& jitter, const Scenario& scenario,
-                            const TrialOptions& options) {
-  const Trials trials = run_trials(compile(plan.problem, schedule), plan.problem.links,
-                                   plan.config.execution, jitter, options, scenario);
-  return {makespan, mean(trials.makespans), trials.p95};
-}
+// What is disturbed, and how orders are judged under that.
+struct Judging {
+  const ExecutionModel& execution;
+  Jitter jitter;
+  const RobustGoal& goal;
+  int trials = 1;
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] SearchObjective objective(const Problem& problem) const {
+    return makespan_under(problem, execution, jitter, goal.scenario,
+                          {.quantile = goal.p95 ? std::optional(kP95) : std::nullopt,
+                           .trials = trials,
+                           .seed = seed});
+  }
+  [[nodiscard]] Robustness::Figures figures(const Problem& problem, const Schedule& schedule,
+                                            Time makespan) const {
+    const TrialOptions options{
+        .trials = trials, .seed = seed, .threads = goal.threads, .sensitivity = false};
+    const Trials found = run_trials(compile(problem, schedule), problem.links, execution, jitter,
+                                    options, goal.scenario);
+    return {makespan, mean(found.makespans), found.p95};
+  }
+};
 
 }  // namespace
 
@@ -61,32 +79,34 @@ RobustSearch robust_search(const Plan& plan, std::span<const Schedule> seeds,
         goal.scenario.failures.front().rank));
   }
   const Jitter jitter = plan.config.jitter.value_or(Jitter{});
-  const int trials = goal.trials > 0 ? goal.trials : suitable_trials(plan.problem, jitter);
-  const std::uint64_t seed = goal.seed.value_or(jitter.seed);
-  const SearchObjective objective = makespan_under(
-      plan.problem, plan.config.execution, jitter, goal.scenario,
-      {.quantile = goal.p95 ? std::optional(kP95) : std::nullopt, .trials = trials, .seed = seed});
-  RobustSearch found;
-  found.result =
-      search_alternatives(plan.problem, alternatives(plan.problem, jitter, goal.scenario), seeds,
-                          budget, objective, goal.threads);
-  const SearchResult& result = found.result;
+  const Judging judging{
+      .execution = plan.config.execution,
+      .jitter = jitter,
+      .goal = goal,
+      .trials = goal.trials > 0 ? goal.trials : suitable_trials(plan.problem, jitter),
+      .seed = goal.seed.value_or(jitter.seed)};
+  const GoalSearch search_on = [&](const Problem& problem, std::span<const Schedule> its,
+                                   const SearchBudget& share) {
+    return search_alternatives(problem, alternatives(problem, jitter, goal.scenario), its, share,
+                               judging.objective(problem), goal.threads);
+  };
+  ChosenSearch chosen = search_choices_by(plan.problem, seeds, budget, search_on);
+  const SearchResult& result = chosen.result;
   if (result.objective == Time::max()) {
     throw InfeasibleError(
         "no order comes to its end under these disturbances; simulate --scenario shows what stops "
         "one: an outage without an end, or the execution model");
   }
-  const TrialOptions options{
-      .trials = trials, .seed = seed, .threads = goal.threads, .sensitivity = false};
-  const auto measured = [&](const Schedule& schedule, Time makespan) {
-    return figures(plan, schedule, makespan, jitter, goal.scenario, options);
-  };
+  RobustSearch found;
   found.robustness = {.goal = goal.p95 ? "p95" : "mean",
                       .scenario = goal.scenario_name,
-                      .trials = trials,
-                      .seed = seed,
-                      .chosen = measured(result.schedule, result.makespan),
-                      .fastest = measured(result.fastest, result.best_makespan)};
+                      .trials = judging.trials,
+                      .seed = judging.seed,
+                      .chosen = judging.figures(chosen.problem, result.schedule, result.makespan),
+                      .fastest = judging.figures(with_keeping_of(plan.problem, result.fastest),
+                                                 result.fastest, result.best_makespan)};
+  found.keeping = std::move(chosen.problem.keeping);
+  found.result = std::move(chosen.result);
   return found;
 }
 

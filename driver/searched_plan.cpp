@@ -10,6 +10,7 @@
 #include "driver/auto_schedule.h"
 #include "report/format.h"
 #include "scheduler/bounds/lower_bound.h"
+#include "scheduler/search/choices.h"
 #include "simulator/monte_carlo.h"
 
 namespace counterflow {
@@ -17,16 +18,20 @@ namespace {
 
 // A search takes each message for the only one on its way. Where messages share links, what it ends
 // with is run to see which is the fastest.
-SearchResult search_for_makespan(const Plan& plan, std::span<const Schedule> seeds,
+ChosenSearch search_for_makespan(const Plan& plan, std::span<const Schedule> seeds,
                                  const SearchBudget& budget) {
-  if (plan.problem.links.topology() == nullptr || budget.goal != SearchGoal::makespan) {
-    return search(plan.problem, seeds, budget);
+  const Problem& problem = plan.problem;
+  if (problem.links.topology() == nullptr || budget.goal != SearchGoal::makespan) {
+    return search_choices(problem, seeds, budget);
   }
-  SearchResult result =
-      search(plan.problem, seeds, budget,
-             makespan_under(plan.problem, plan.config.execution, {}, {}, DisturbedMakespan{}));
-  result.makespan = result.objective;
-  return result;
+  ChosenSearch found = search_choices_by(
+      problem, seeds, budget,
+      [&](const Problem& chosen, std::span<const Schedule> its, const SearchBudget& share) {
+        return search(chosen, its, share,
+                      makespan_under(chosen, plan.config.execution, {}, {}, DisturbedMakespan{}));
+      });
+  found.result.makespan = found.result.objective;
+  return found;
 }
 
 std::string outcome(const SearchedPlan& searched, SearchGoal goal, Time bound) {
@@ -63,18 +68,24 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     plan.file.reset();
   }
   for (Schedule& family : family_schedules(plan.problem)) seeds.push_back(std::move(family));
+  std::vector<Keeping> keeping = plan.problem.keeping;
   if (robust) {
     RobustSearch found = robust_search(plan, seeds, budget, *robust);
     searched.result = std::move(found.result);
     searched.robustness = std::move(found.robustness);
+    keeping = std::move(found.keeping);
   } else {
-    searched.result = search_for_makespan(plan, seeds, budget);
+    ChosenSearch found = search_for_makespan(plan, seeds, budget);
+    searched.result = std::move(found.result);
+    keeping = std::move(found.problem.keeping);
   }
   plan.schedule = searched.result.schedule;
   plan.proven_bound = searched.result.lower_bound;
   if (!searched.result.is_optimal()) {
-    plan.proven_bound = std::max(plan.proven_bound, lower_bound(plan.problem, BoundEffort::full));
+    plan.proven_bound =
+        std::max(plan.proven_bound, lower_bound_of_choices(plan.problem, BoundEffort::full));
   }
+  plan.problem = with_keeping(std::move(plan.problem), std::move(keeping));
   plan.notes.push_back(outcome(searched, budget.goal, plan.proven_bound));
   return searched;
 }

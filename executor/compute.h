@@ -15,7 +15,8 @@ struct OpBuffers {
   std::vector<Buffer> inputs;            // activations that came in (F, and again B, I, W)
   std::vector<Buffer> output_gradients;  // B, I, W
   std::vector<Buffer> outputs;           // of F: activations; of B and I: input gradients
-  Buffer saved;                          // F writes it, B reads it, I changes it for W
+  Buffer saved;  // F writes it, B reads it, I changes it for W; what moves it
+                 // out or makes it again rewrites it
 };
 
 // One `run` instruction, as the machine hands it to the compute.

@@ -48,6 +48,20 @@ std::string readable_bytes(Bytes bytes) {
   return scaled(bytes.value, 1024, units);
 }
 
+std::string readable_list(const std::vector<int>& numbers) {
+  if (numbers.empty()) return "-";
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{}", numbers[i]);
+    if (last > i) text += fmt::format("{}{}", last > i + 1 ? "-" : ", ", numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
 std::string readable_share(double fraction) {
   return fmt::format("{:.2f} %", 100 * fraction);
 }

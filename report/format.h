@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "scheduler/ir/units.h"
 
@@ -13,5 +14,8 @@ namespace counterflow {
 [[nodiscard]] std::string readable_bytes(Bytes bytes);
 // "8.47 %" of a fraction 0.0847
 [[nodiscard]] std::string readable_share(double fraction);
+
+// "0-3, 7" of ascending numbers; "-" of none.
+[[nodiscard]] std::string readable_list(const std::vector<int>& numbers);
 
 }  // namespace counterflow

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+
+#include "report/format.h"
 
 namespace counterflow {
 namespace {
@@ -44,6 +47,7 @@ class Axes {
     for (const FrontierPoint& point : frontier.points) {
       low_ = std::min(low_, milliseconds(point.lower_bound));
       high_ = std::max(high_, milliseconds(point.makespan));
+      if (point.all_kept) high_ = std::max(high_, milliseconds(*point.all_kept));
     }
     const double margin = std::max((high_ - low_) * 0.08, high_ * 0.01);
     low_ = std::max(0.0, low_ - margin);
@@ -66,16 +70,27 @@ class Axes {
   double high_ = 0;
 };
 
+// From the first point that has a time; "" if none has.
 template <typename TimeOf>
 std::string steps(const Frontier& frontier, const Axes& axes, TimeOf time_of) {
   std::string path;
   for (const FrontierPoint& point : frontier.points) {
+    const std::optional<Time> time = time_of(point);
+    if (!time) continue;
     const double x = axes.x(point.limit);
-    const double y = axes.y(milliseconds(time_of(point)));
+    const double y = axes.y(milliseconds(*time));
     path +=
         path.empty() ? fmt::format("M{:.1f} {:.1f}", x, y) : fmt::format(" H{:.1f} V{:.1f}", x, y);
   }
-  return path + fmt::format(" H{:.1f}", kWidth - kRight);
+  return path.empty() ? path : path + fmt::format(" H{:.1f}", kWidth - kRight);
+}
+
+template <typename TimeOf>
+std::string line(const Frontier& frontier, const Axes& axes, std::string_view stroke,
+                 TimeOf time_of) {
+  const std::string path = steps(frontier, axes, time_of);
+  if (path.empty()) return "";
+  return fmt::format("<path d=\"{}\" fill=\"none\" {}/>\n", path, stroke);
 }
 
 std::string label(double x, double y, std::string_view anchor, std::string_view text) {
@@ -83,17 +98,50 @@ std::string label(double x, double y, std::string_view anchor, std::string_view 
                      text);
 }
 
+// "; stages 0-2 recompute, 3 offload"
+std::string ways(const FrontierPoint& point) {
+  std::string text;
+  if (!point.recompute.empty()) {
+    text += fmt::format("; recompute: stages {}", readable_list(point.recompute));
+  }
+  if (!point.offload.empty()) {
+    text += fmt::format("; offload: stages {}", readable_list(point.offload));
+  }
+  return text;
+}
+
+// "3r 1o", "" where all stages keep their activations.
+std::string counts(const FrontierPoint& point) {
+  std::string text;
+  if (!point.recompute.empty()) text += fmt::format("{}r", point.recompute.size());
+  if (!point.offload.empty()) {
+    text += fmt::format("{}{}o", text.empty() ? "" : " ", point.offload.size());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string frontier_table(const Frontier& frontier) {
-  std::string table = fmt::format("{:>14} {:>14} {:>14} {:>9} {:>9}\n",
+  std::string table = fmt::format("{:>14} {:>14} {:>14} {:>9} {:>9}",
                                   frontier.in_bytes ? "memory limit" : "activations", "peak",
                                   "makespan ms", "gap", "bubble");
+  if (frontier.has_choices) {
+    table += fmt::format(" {:>14}  {:<14} {}", "all kept ms", "recompute", "offload");
+  }
+  table += "\n";
   for (const FrontierPoint& point : frontier.points) {
-    table += fmt::format("{:>14} {:>14} {:>14.3f} {:>7.2f} % {:>7.2f} %\n",
+    table += fmt::format("{:>14} {:>14} {:>14.3f} {:>7.2f} % {:>7.2f} %",
                          limit_text(point.limit, frontier.in_bytes),
                          limit_text(point.peak, frontier.in_bytes), milliseconds(point.makespan),
                          100 * gap(point), 100 * point.bubble_fraction);
+    if (frontier.has_choices) {
+      const std::string kept =
+          point.all_kept ? fmt::format("{:.3f}", milliseconds(*point.all_kept)) : "does not fit";
+      table += fmt::format(" {:>14}  {:<14} {}", kept, readable_list(point.recompute),
+                           readable_list(point.offload));
+    }
+    table += "\n";
   }
   return table;
 }
@@ -111,6 +159,12 @@ std::string frontier_json(const Frontier& frontier) {
     each["lower_bound_ns"] = point.lower_bound.count();
     each["gap"] = gap(point);
     each["bubble_fraction"] = point.bubble_fraction;
+    if (frontier.has_choices) {
+      each["recompute"] = point.recompute;
+      each["offload"] = point.offload;
+      each["all_kept_ns"] = nullptr;
+      if (point.all_kept) each["all_kept_ns"] = point.all_kept->count();
+    }
     root["points"].push_back(std::move(each));
   }
   return root.dump(2) + "\n";
@@ -138,20 +192,29 @@ std::string frontier_svg(const Frontier& frontier) {
     svg += label(axes.x(limit), kHeight - kBottom + 18, "middle",
                  limit_text(limit, frontier.in_bytes));
   }
-  svg += fmt::format(
-      "<path d=\"{}\" fill=\"none\" stroke=\"#999\" stroke-dasharray=\"4 3\"/>\n",
-      steps(frontier, axes, [](const FrontierPoint& point) { return point.lower_bound; }));
-  svg +=
-      fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#0a6\" stroke-width=\"2\"/>\n",
-                  steps(frontier, axes, [](const FrontierPoint& point) { return point.makespan; }));
+  svg += line(frontier, axes, "stroke=\"#999\" stroke-dasharray=\"4 3\"",
+              [](const FrontierPoint& point) { return std::optional(point.lower_bound); });
+  if (frontier.has_choices) {
+    svg += line(frontier, axes, "stroke=\"#c60\" stroke-width=\"2\"",
+                [](const FrontierPoint& point) { return point.all_kept; });
+  }
+  svg += line(frontier, axes, "stroke=\"#0a6\" stroke-width=\"2\"",
+              [](const FrontierPoint& point) { return std::optional(point.makespan); });
   for (const FrontierPoint& point : frontier.points) {
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"#0a6\"><title>{}: {:.3f} "
-        "ms</title></circle>\n",
+        "ms{}</title></circle>\n",
         axes.x(point.limit), axes.y(milliseconds(point.makespan)),
-        limit_text(point.limit, frontier.in_bytes), milliseconds(point.makespan));
+        limit_text(point.limit, frontier.in_bytes), milliseconds(point.makespan), ways(point));
+    const std::string count = counts(point);
+    if (count.empty()) continue;
+    svg += label(axes.x(point.limit) + 6, axes.y(milliseconds(point.makespan)) - 7, "start", count);
   }
-  svg += label(kWidth - kRight, kTop, "end", "found (line), lower bound (dashes)");
+  svg += label(kWidth - kRight, kTop - 14, "end", "found (green line), lower bound (dashes)");
+  if (frontier.has_choices) {
+    svg += label(kWidth - kRight, kTop + 2, "end",
+                 "with all activations kept (orange); 3r 1o: 3 stages recompute, 1 offloads");
+  }
   return svg + "</svg>\n";
 }
 

@@ -39,6 +39,7 @@ struct Report {
   double gap = 0;  // makespan / lower_bound - 1
   std::optional<Time> formula_idle;
   std::string formula_source;
+  std::vector<Stage> recompute, offload;  // stages that do so, ascending
   std::vector<std::string> warnings;
   std::vector<RankReport> per_rank;
   std::optional<Trials> trials;          // where the program was also run under jitter

@@ -112,6 +112,14 @@ void append_json(std::string& out, const Report& report) {
     formula.add("source", report.formula_source);
     formula.close();
   }
+  const auto add_stages = [&](std::string_view key, const std::vector<Stage>& stages) {
+    if (stages.empty()) return;
+    json::Array list(object.member(key));
+    for (const Stage stage : stages) list.add(std::int64_t{stage});
+    list.close();
+  };
+  add_stages("recompute", report.recompute);
+  add_stages("offload", report.offload);
   json::Array warnings(object.member("warnings"));
   for (const std::string& warning : report.warnings) warnings.add(warning);
   warnings.close();
@@ -150,6 +158,15 @@ Report read_report(const json::Node& node) {
     report.formula_idle = Time{formula.at("idle_ns").integer()};
     report.formula_source = formula.at("source").text();
   }
+  const auto read_stages = [&](std::string_view key, std::vector<Stage>& stages) {
+    if (!node.has(key)) return;
+    const json::Node list = node.at(key);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      stages.push_back(static_cast<Stage>(list.at(i).integer(0, kMaxStages - 1)));
+    }
+  };
+  read_stages("recompute", report.recompute);
+  read_stages("offload", report.offload);
   const json::Node warnings = node.at("warnings");
   for (std::size_t i = 0; i < warnings.size(); ++i) {
     report.warnings.push_back(warnings.at(i).text());

@@ -50,6 +50,23 @@ int stages_held(const RankProgram& rank, int stages) {
   return static_cast<int>(std::count(held.begin(), held.end(), std::uint8_t{1}));
 }
 
+// The stages with ops of a kind.
+std::vector<Stage> stages_with(const Program& program, OpKind kind) {
+  std::vector<std::uint8_t> found(static_cast<std::size_t>(program.stages));
+  for (const RankProgram& rank : program.ranks) {
+    for (const Instruction& i : rank.instructions) {
+      if (i.kind == InstructionKind::run && i.op.kind == kind && i.op.stage < program.stages) {
+        found[i.op.stage] = 1;
+      }
+    }
+  }
+  std::vector<Stage> stages;
+  for (Stage s = 0; s < program.stages; ++s) {
+    if (found[static_cast<std::size_t>(s)] != 0) stages.push_back(s);
+  }
+  return stages;
+}
+
 }  // namespace
 
 Report measure(const Program& program, const Timeline& timeline) {
@@ -58,6 +75,8 @@ Report measure(const Program& program, const Timeline& timeline) {
   report.ranks = static_cast<int>(program.ranks.size());
   report.stages = program.stages;
   report.microbatches = program.microbatches;
+  report.recompute = stages_with(program, OpKind::recompute);
+  report.offload = stages_with(program, OpKind::offload);
   const Matching matching(program);
   Totals totals;
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {

@@ -42,6 +42,13 @@ void append_figures(std::string& out, const Report& report) {
   if (report.formula_idle) {
     append_line(out, "formula idle", readable_time(*report.formula_idle), report.formula_source);
   }
+  const auto append_stages = [&](std::string_view what, const std::vector<Stage>& stages) {
+    if (stages.empty()) return;
+    append_line(out, what, counted(static_cast<int>(stages.size()), "stage"),
+                readable_list(stages));
+  };
+  append_stages("recompute", report.recompute);
+  append_stages("offload", report.offload);
 }
 
 void append_trials(std::string& out, const Trials& trials) {

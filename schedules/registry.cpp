@@ -175,6 +175,7 @@ Schedule generate(const Family& family, const Problem& problem) {
   }
   Schedule schedule =
       problem.phases.empty() ? generate_pass(family, problem) : generate_phases(family, problem);
+  schedule = with_restores(problem, std::move(schedule));
   schedule.name = family.name;
   return schedule;
 }

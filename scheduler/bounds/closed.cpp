@@ -109,6 +109,20 @@ class ClosedBound {
     return {time(OpKind::backward_input), time(OpKind::backward_weight)};
   }
 
+  // The ops that move activations out and bring them back lie between a rank's first F and its last
+  // gradient, so they count as load; they lie on no way in or out.
+  [[nodiscard]] std::int64_t moving(const Op& forward) const {
+    if (!problem_.restores(forward.stage, forward.microbatch)) return 0;
+    const Keeping keeping = problem_.keeping_of(forward.stage);
+    std::int64_t time = 0;
+    for (const OpKind kind : {keeping.store_kind(), keeping.restore_kind()}) {
+      if (kind == OpKind::none) continue;
+      time += problem_.costs.duration({kind, forward.replica, forward.stage, forward.microbatch})
+                  .count();
+    }
+    return time;
+  }
+
   void measure(Stage stage) {
     constexpr std::int64_t kLong = std::numeric_limits<std::int64_t>::max();
     Shortest& least = shortest_[static_cast<std::size_t>(stage)];
@@ -121,7 +135,7 @@ class ClosedBound {
       const auto [gradient, weight] = backward(stage, op);
       Load& load = loads_[static_cast<std::size_t>(replica)][static_cast<std::size_t>(stage)];
       load.forward += forward;
-      load.gradient += gradient;
+      load.gradient += gradient + moving(op);
       load.weight += weight;
       ++load.microbatches;
       least.forward = std::min(least.forward, forward);

@@ -1,5 +1,6 @@
 #include "scheduler/bounds/lower_bound.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "scheduler/bounds/area.h"
@@ -33,6 +34,20 @@ LowerBound bound_of_phases(const Problem& problem, BoundEffort effort) {
 
 }  // namespace
 
+// Without the ops that bring activations back, and with no more memory held than is kept between F
+// and the backward at any time, every order of the problem is one that begins and ends no later. So
+// what bounds that bounds this; the closed form counts the ops themselves.
+Problem without_moves(const Problem& problem) {
+  Problem lighter = with_keeping(problem, {});
+  for (Stage stage = 0; stage < problem.stages(); ++stage) {
+    const Keeping keeping = problem.keeping_of(stage);
+    if (keeping.kind == KeepingKind::all) continue;
+    StageMemory& memory = lighter.memory[static_cast<std::size_t>(stage)];
+    memory = {keeping.kept, std::min(keeping.kept, memory.kept_for_weight)};
+  }
+  return lighter;
+}
+
 bool pairs_may_save(const Problem& problem) {
   const PairCosts& pairs = problem.costs.pairs();
   if (pairs.empty() || problem.forward_only) return false;
@@ -52,6 +67,12 @@ bool pairs_may_save(const Problem& problem) {
 
 LowerBound best_lower_bound(const Problem& problem, BoundEffort effort) {
   if (!problem.phases.empty()) return bound_of_phases(problem, effort);
+  if (!problem.keeping.empty()) {
+    LowerBound best{closed_bound(problem), "closed"};
+    const LowerBound lighter = best_lower_bound(without_moves(problem), effort);
+    raise(best, lighter.value.count(), lighter.argument);
+    return best;
+  }
   LowerBound best{closed_bound(problem), "closed"};
   if (problem.microbatches == 0 || pairs_may_save(problem)) return best;
   const bool quick = effort == BoundEffort::quick;

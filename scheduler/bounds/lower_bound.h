@@ -25,6 +25,10 @@ struct LowerBound {
   std::string_view argument;
 };
 
+// A problem without OFFLOAD, RECOMPUTE and RELOAD, of which every order of this one is an order
+// that ends no later and holds no more: what bounds it bounds this.
+[[nodiscard]] Problem without_moves(const Problem& problem);
+
 // The largest of the bounds that hold for the problem: all of them, but where fusing a pair saves
 // time only the closed forms. Where split_backward is `full` the backward is one op, else it may be
 // split. 0ns for a problem without work.

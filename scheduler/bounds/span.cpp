@@ -155,6 +155,7 @@ std::int64_t least_idle(const Station& station, std::int64_t microbatches) {
 }  // namespace
 
 Time span_bound(const Problem& problem) {
+  if (!problem.keeping.empty()) return span_bound(without_moves(problem));
   if (pairs_may_save(problem)) return Time{0};
   std::vector<std::int64_t> spans = loads(problem);
   if (has_round_trips(problem)) {

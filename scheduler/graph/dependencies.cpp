@@ -10,8 +10,8 @@ namespace {
 
 constexpr Vertex kNoVertex = std::numeric_limits<Vertex>::max();
 
-// Which vertex runs an op: the forward, the backward or input gradient, the weight gradient of each
-// stage copy and microbatch.
+// Which vertex runs an op: the forward, the backward or input gradient, the weight gradient, what
+// moves activations out or brings them back, of each stage copy and microbatch.
 class OpTable {
  public:
   explicit OpTable(const Problem& problem)
@@ -20,11 +20,16 @@ class OpTable {
     const std::size_t cells =
         stages_ * microbatches_ * static_cast<std::size_t>(problem.placement.replicas());
     for (auto* table : {&forward_, &gradient_, &weight_}) table->assign(cells, kNoVertex);
+    if (problem.keeping.empty()) return;
+    for (auto* table : {&stored_, &restored_}) table->assign(cells, kNoVertex);
   }
   Vertex& of(const Op& op) {
     auto& table = op.kind == OpKind::forward           ? forward_
                   : op.kind == OpKind::backward_weight ? weight_
+                  : op.kind == OpKind::offload         ? stored_
+                  : restores_or_stores(op.kind)        ? restored_
                                                        : gradient_;
+    if (table.empty()) return nowhere_ = kNoVertex;  // an op the problem does not have
     return table[(static_cast<std::size_t>(op.replica) * stages_ + op.stage) * microbatches_ +
                  static_cast<std::size_t>(op.microbatch)];
   }
@@ -32,15 +37,16 @@ class OpTable {
  private:
   std::size_t stages_;
   std::size_t microbatches_;
-  std::vector<Vertex> forward_, gradient_, weight_;
+  std::vector<Vertex> forward_, gradient_, weight_, stored_, restored_;
+  Vertex nowhere_ = kNoVertex;
 };
 
 Op with(const Op& op, OpKind kind, Stage stage) {
   return {kind, op.replica, static_cast<std::uint16_t>(stage), op.microbatch};
 }
 
-void add_inputs(DigraphBuilder& builder, OpTable& table, const Channels& channels, const Op& op,
-                Vertex vertex) {
+void add_inputs(DigraphBuilder& builder, OpTable& table, const Channels& channels,
+                const Problem& problem, const Op& op, Vertex vertex) {
   const auto add = [&](const Op& needed, Reason reason) {
     const Vertex from = table.of(needed);
     if (from != kNoVertex && from != vertex) builder.add(from, vertex, reason);
@@ -49,7 +55,15 @@ void add_inputs(DigraphBuilder& builder, OpTable& table, const Channels& channel
     add(with(op, OpKind::backward_input, op.stage), Reason::weight);
     return;
   }
+  if (op.kind == OpKind::reload) {
+    add(with(op, OpKind::offload, op.stage), Reason::stash);
+    return;
+  }
   if (op.kind != OpKind::forward) add(with(op, OpKind::forward, op.stage), Reason::stash);
+  if (restores_or_stores(op.kind)) return;
+  if (op.kind != OpKind::forward && problem.restores(op.stage, op.microbatch)) {
+    add(with(op, problem.keeping_of(op.stage).restore_kind(), op.stage), Reason::stash);
+  }
   for (const Channels::Id id : channels.inputs(op)) {
     const Stage from = channels[id].from;
     const bool forward = op.kind == OpKind::forward;
@@ -81,7 +95,7 @@ Dependencies::Dependencies(const Problem& problem, const Schedule& schedule) {
     for (std::size_t position = 0; position < order.size(); ++position, ++vertex) {
       // Data first: where a slot waits for the one before it for two reasons, that one is told.
       for (const Op& op : {order[position].first, order[position].second}) {
-        if (op.kind != OpKind::none) add_inputs(builder, table, channels, op, vertex);
+        if (op.kind != OpKind::none) add_inputs(builder, table, channels, problem, op, vertex);
       }
       if (position > 0) builder.add(vertex - 1, vertex, Reason::order);
     }

@@ -36,7 +36,8 @@ Evaluator::Evaluator(const Problem& problem, Time least_duration)
   for (int replica = 0; replica < replicas; ++replica) {
     for (Stage stage = 0; stage < problem.stages(); ++stage) {
       for (const OpKind kind :
-           {OpKind::forward, OpKind::backward, OpKind::backward_input, OpKind::backward_weight}) {
+           {OpKind::forward, OpKind::backward, OpKind::backward_input, OpKind::backward_weight,
+            OpKind::recompute, OpKind::offload, OpKind::reload}) {
         const Op op{kind, static_cast<std::uint8_t>(replica), static_cast<std::uint16_t>(stage), 0};
         chunk_ops_.push_back(chunk_op_for(channels, op));
       }
@@ -52,6 +53,9 @@ Evaluator::Evaluator(const Problem& problem, Time least_duration)
 Evaluator::ChunkOp Evaluator::chunk_op_for(const Channels& channels, const Op& op) {
   ChunkOp result;
   const StageCost& cost = problem_.costs.stages()[op.stage];
+  const bool restores = problem_.keeping_of(op.stage).kind != KeepingKind::all;
+  const auto before_gradient =
+      static_cast<std::uint8_t>(restores ? kForwardDone | kRestored : kForwardDone);
   switch (op.kind) {
     case OpKind::forward:
       result.makes = kForwardDone;
@@ -59,13 +63,24 @@ Evaluator::ChunkOp Evaluator::chunk_op_for(const Channels& channels, const Op& o
       break;
     case OpKind::backward:
       result.duration = (cost.backward_input + cost.backward_weight).count();
-      result.needs = kForwardDone;
+      result.needs = before_gradient;
       result.makes = kGradientDone;
       break;
     case OpKind::backward_input:
       result.duration = cost.backward_input.count();
-      result.needs = kForwardDone;
+      result.needs = before_gradient;
       result.makes = kGradientDone;
+      break;
+    case OpKind::offload:
+      result.duration = cost.store.count();
+      result.needs = kForwardDone;
+      result.makes = kStored;
+      break;
+    case OpKind::recompute:
+    case OpKind::reload:
+      result.duration = cost.restore.count();
+      result.needs = op.kind == OpKind::reload ? kStored : kForwardDone;
+      result.makes = kRestored;
       break;
     default:
       result.duration = cost.backward_weight.count();

@@ -53,13 +53,13 @@ class Evaluator {
     std::uint8_t makes = 0;
     std::int64_t duration = 0;
   };
-  static constexpr std::size_t kKinds = 4;  // F, B, I, W
+  static constexpr std::size_t kKinds = 7;  // F, B, I, W, RECOMPUTE, OFFLOAD, RELOAD
   struct RankState {
     std::int64_t clock = 0;
     std::uint32_t position = 0;
     std::uint64_t blocked_on = 0;  // 1 + index of the arrival it waits for; 0: none
   };
-  enum : std::uint8_t { kForwardDone = 1, kGradientDone = 2 };
+  enum : std::uint8_t { kForwardDone = 1, kGradientDone = 2, kStored = 4, kRestored = 8 };
 
   void reset(const Schedule& schedule);
   template <bool kRecord>

@@ -5,10 +5,9 @@
 
 namespace counterflow {
 
-// Does the op work on messages and on what F saves? Not UNSHARD and the like, nor moves to the
-// host.
+// Does the op work on messages or on what F saves? Not UNSHARD and the like.
 [[nodiscard]] constexpr bool uses_buffers(const Op& op) {
-  return op.kind == OpKind::forward || is_backward(op.kind);
+  return is_compute(op.kind);
 }
 // Does it add to the weight gradients of its stage?
 [[nodiscard]] constexpr bool accumulates(const Op& op) {
@@ -17,8 +16,10 @@ namespace counterflow {
 
 // The messages an op uses, in the order its accesses document: read(id) for each activation its
 // stage takes in and, of a backward, for each output gradient; then write(id) for each it makes.
+// Moves to the host and back use none.
 template <typename Read, typename Write>
 void for_each_message(const Channels& channels, const Op& op, Read read, Write write) {
+  if (op.kind == OpKind::offload || op.kind == OpKind::reload) return;
   Op of_kind = op;
   of_kind.kind = OpKind::forward;
   for (const Channels::Id id : channels.inputs(of_kind)) read(id);

@@ -56,6 +56,10 @@ inline constexpr std::int64_t kMaxMicrobatches = 1'000'000;
 [[nodiscard]] constexpr bool is_send(OpKind kind) {
   return kind == OpKind::send_forward || kind == OpKind::send_backward;
 }
+// Does it bring activations back before a backward, or move them out after F?
+[[nodiscard]] constexpr bool restores_or_stores(OpKind kind) {
+  return kind >= OpKind::recompute && kind <= OpKind::reload;
+}
 // Does this op compute (part of) a gradient?
 [[nodiscard]] constexpr bool is_backward(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_input ||

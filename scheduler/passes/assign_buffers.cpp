@@ -207,6 +207,10 @@ class RankBuffers {
     if (op.kind == OpKind::forward) {
       define(saved, BufferPool::saved, problem_.memory[op.stage].activation, begin);
       if (saved.readers_left == 0) slots_.give_back(saved.slot, end, index_);
+    } else if (restores_or_stores(op.kind)) {
+      if (saved.slot == kNone) return;  // F comes later: verify() objects
+      saved.version = slots_.write(saved.slot);
+      access(saved, true);
     } else if (op.kind == OpKind::backward_input && saved.slot != kNone) {
       if (saved.readers_left > 1) saved.version = slots_.write(saved.slot);
       access(saved, saved.readers_left > 1);

@@ -1,7 +1,5 @@
 #include "scheduler/passes/compute_of.h"
 
-#include "scheduler/graph/op_messages.h"
-
 namespace counterflow {
 
 Schedule compute_of(const Program& program) {
@@ -11,7 +9,7 @@ Schedule compute_of(const Program& program) {
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     schedule.ranks[rank].reserve(program.ranks[rank].instructions.size());
     for (const Instruction& i : program.ranks[rank].instructions) {
-      if (i.kind != InstructionKind::run || !uses_buffers(i.op)) continue;
+      if (i.kind != InstructionKind::run || !is_compute(i.op.kind)) continue;
       schedule.ranks[rank].push_back({i.op, i.paired});
     }
   }

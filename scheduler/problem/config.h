@@ -42,6 +42,17 @@ struct PlacementChoice {
   std::vector<Rank> list;  // kind list: the rank of each stage
 };
 
+// stages.recompute or stages.offload: how a stage may do without part of its activations between F
+// and the backward.
+struct KeepingConfig {
+  SourceLocation where;
+  std::optional<PerItem<Time>> time;  // of RECOMPUTE, or of a copy; of RECOMPUTE absent: of F
+  double bandwidth = 0;               // of a copy, bytes a second; 0: its time is given
+  PerItem<Bytes> activation;          // what is kept
+  bool always_all = false;            // every stage does so in any schedule ...
+  std::optional<Located<std::vector<int>>> always;  // ... or these
+};
+
 // The longest time a whole run may take in ns if nothing overlaps, and the most bytes it may move
 // or hold: sums stay clear of the end of int64.
 inline constexpr std::int64_t kMaxTotal = std::int64_t{1} << 62;
@@ -62,6 +73,8 @@ struct Config {
   std::optional<Located<int>> chunks;
   std::optional<Located<int>> group_size;
   std::optional<Located<PlacementChoice>> placement;
+  // Groups of stages, or of layers where there are, that must share a rank.
+  std::optional<Located<std::vector<std::vector<int>>>> keep_together;
   SplitBackward split_backward = SplitBackward::automatic;
   SourceLocation split_backward_where;
   MicrobatchFactors factors;  // [microbatch], empty: all 1
@@ -76,6 +89,7 @@ struct Config {
   std::optional<PerItem<Time>> backward_weight;
   std::optional<PerItem<Bytes>> activation;
   std::optional<PerItem<Bytes>> weight_activation;
+  std::optional<KeepingConfig> recompute, offload;
   Located<PairCosts> overlapped;
   std::vector<std::pair<Located<int>, Located<int>>> overlapped_stages;  // to check against S
   std::optional<Located<std::vector<StageGraph::Edge>>> graph;

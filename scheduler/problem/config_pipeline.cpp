@@ -142,6 +142,19 @@ SplitBackward read_split(const Cursor& at) {
   return word == "true" ? SplitBackward::split : SplitBackward::full;
 }
 
+std::vector<std::vector<int>> read_groups(const Cursor& at) {
+  return at.list_of("groups, such as [[0, 7]]", [](const Cursor& group) {
+    auto numbers = group.list_of("stages, or layers where there are", [](const Cursor& c) {
+      return c.small_integer(0, static_cast<std::int64_t>(kMaxLayers) - 1);
+    });
+    if (numbers.size() < 2) {
+      group.fail(
+          fmt::format("a group of {}; name two at least that must share a rank", numbers.size()));
+    }
+    return numbers;
+  });
+}
+
 void check_stage_count(const Cursor& pipeline, const Config& config) {
   if (!config.chunks) return;
   const Cursor at = *pipeline.find("chunks");
@@ -160,7 +173,7 @@ void check_stage_count(const Cursor& pipeline, const Config& config) {
 
 void read_pipeline(const Cursor& at, Config& config) {
   at.allow_keys({"ranks", "microbatches", "schedule", "chunks", "placement", "split_backward",
-                 "group_size", "phases"});
+                 "group_size", "phases", "keep_together"});
   config.ranks = at.at("ranks", "8").located(read_count);
   const auto phases = at.find("phases");
   const auto microbatches = at.find("microbatches");
@@ -181,6 +194,9 @@ void read_pipeline(const Cursor& at, Config& config) {
   if (const auto group = at.find("group_size")) {
     config.group_size =
         group->located([](const Cursor& c) { return c.small_integer(1, kMaxMicrobatches); });
+  }
+  if (const auto together = at.find("keep_together")) {
+    config.keep_together = together->located(read_groups);
   }
   check_stage_count(at, config);
 }

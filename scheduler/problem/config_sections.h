@@ -11,6 +11,7 @@ namespace counterflow {
 
 void read_pipeline(const Cursor& at, Config& config);
 void read_stages(const Cursor& at, Config& config);
+void read_keeping(const Cursor& at, Config& config);  // recompute and offload, of the stages
 void read_layers(const Cursor& at, Config& config);
 // After the pipeline and the layers. Where it is the only one to say how many stages a rank has, it
 // sets `chunks`.

@@ -93,7 +93,7 @@ std::vector<int> read_frozen(const Cursor& at) {
 
 void read_stages(const Cursor& at, Config& config) {
   at.allow_keys({"forward", "backward_input", "backward_weight", "overlapped", "activation",
-                 "weight_activation", "graph", "frozen", "time_unit"});
+                 "weight_activation", "recompute", "offload", "graph", "frozen", "time_unit"});
   config.stages_where = at.where();
   config.forward = at.at("forward", "18.522ms").per_item(read_duration);
   if (const auto c = at.find("backward_input")) config.backward_input = c->per_item(read_duration);
@@ -108,6 +108,7 @@ void read_stages(const Cursor& at, Config& config) {
     }
     config.weight_activation = c->per_item(read_size);
   }
+  read_keeping(at, config);
   if (const auto c = at.find("graph")) config.graph = c->located(read_graph);
   if (const auto c = at.find("frozen")) config.frozen = c->located(read_frozen);
 }

@@ -50,6 +50,12 @@ Time Costs::duration(const Op& op) const {
       return input();
     case OpKind::backward_weight:
       return weight();
+    case OpKind::recompute:
+      return scaled(cost.restore, factor(factors_.forward, op.microbatch));
+    case OpKind::offload:
+      return scaled(cost.store, factor(factors_.activation, op.microbatch));
+    case OpKind::reload:
+      return scaled(cost.restore, factor(factors_.activation, op.microbatch));
     default:
       return Time{0};
   }

@@ -16,6 +16,8 @@ struct StageCost {
   Time forward{0};
   Time backward_input{0};
   Time backward_weight{0};
+  Time store{0};    // OFFLOAD, where the stage does so
+  Time restore{0};  // RECOMPUTE or RELOAD, likewise
 };
 
 // How the cost of each microbatch compares with the stage's figure, kind by kind (a longer
@@ -24,7 +26,7 @@ struct MicrobatchFactors {
   std::vector<double> forward;  // [microbatch], likewise below
   std::vector<double> backward_input;
   std::vector<double> backward_weight;
-  std::vector<double> activation;  // bytes, not time
+  std::vector<double> activation;  // bytes, and the time to copy them
 };
 
 // Durations of F(stage a) fused with B(stage b). A pair without an entry costs the default, and

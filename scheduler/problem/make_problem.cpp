@@ -11,43 +11,18 @@
 #include <vector>
 
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/keep_together.h"
+#include "scheduler/problem/make_keeping.h"
+#include "scheduler/problem/per_item.h"
 #include "scheduler/problem/stages_from_layers.h"
 
 namespace counterflow {
 namespace {
 
-std::size_t index(int i) {
-  return static_cast<std::size_t>(i);
-}
-
-[[noreturn]] void fail(const SourceLocation& where, std::string_view key,
-                       std::string_view message) {
-  throw InputError(where, fmt::format("{}: {}", key, message));
-}
-
-// One entry for each of `count` stages or ranks (`unit`).
-template <typename T>
-std::vector<T> expand(const PerItem<T>& item, int count, std::string_view unit) {
-  if (!item.is_list) return std::vector<T>(index(count), item.values.front());
-  if (item.values.size() != index(count)) {
-    fail(item.where, item.key,
-         fmt::format("a list of {} for {} {}; give {} entries, or one number for all",
-                     item.values.size(), count, unit, count));
-  }
-  return item.values;
-}
-
-template <typename T>
-std::vector<T> expand(const std::optional<PerItem<T>>& item, int count, std::string_view unit) {
-  return item ? expand(*item, count, unit) : std::vector<T>(index(count));
-}
-
-void check_stage(int stage, int stages, const SourceLocation& where, std::string_view key) {
-  if (stage < stages) return;
-  fail(where, key,
-       fmt::format("there is no stage {}; name one of the {} stages, 0 to {}", stage, stages,
-                   stages - 1));
-}
+using per_item::check_stage;
+using per_item::expand;
+using per_item::fail;
+using per_item::index;
 
 StageGraph make_graph(const Config& config, int stages) {
   if (!config.graph) return StageGraph::chain(stages);
@@ -178,6 +153,16 @@ double count(Time time) {
   return static_cast<double>(time.count());
 }
 
+// The longest a stage takes to move an activation out and to bring it back.
+Time longest_moves(const Problem& problem, Stage stage) {
+  Time longest = problem.keeping_of(stage).store + problem.keeping_of(stage).restore;
+  if (problem.keeping_options.empty()) return longest;
+  for (const Keeping& option : problem.keeping_options[index(stage)]) {
+    longest = std::max(longest, option.store + option.restore);
+  }
+  return longest;
+}
+
 // Nanoseconds of every op, every pair and every message both ways, one after the other, each
 // `jitter` times as long as given.
 double total_time(const Problem& problem, double jitter) {
@@ -185,12 +170,14 @@ double total_time(const Problem& problem, double jitter) {
   const double forward = total_factor(factors.forward, problem.microbatches);
   const double input = total_factor(factors.backward_input, problem.microbatches);
   const double weight = total_factor(factors.backward_weight, problem.microbatches);
+  const double moved = total_factor(factors.activation, problem.microbatches);
   const double pair = count(problem.costs.pairs().largest()) * largest_factor(factors);
   double total = pair * problem.microbatches * problem.stages();
   for (Stage s = 0; s < problem.stages(); ++s) {
     const StageCost& cost = problem.costs.stages()[index(s)];
     const double hop = count(problem.links.longest_hop(problem.message[index(s)]));
     const auto messages = 2.0 * static_cast<double>(problem.graph.successors(s).size());
+    total += std::max(forward, moved) * count(longest_moves(problem, s));
     total += forward * count(cost.forward) + input * count(cost.backward_input) +
              weight * count(cost.backward_weight) + messages * problem.microbatches * hop;
   }
@@ -236,8 +223,11 @@ Problem make_problem(const Config& config, const PipelineShape& asked) {
   const int ranks = shape.placement.ranks();
   check_size(config, stages);
   if (config.layers) {
-    return make_problem(with_stages(config, shape, layer_cut(config, shape)), shape);
+    const Cut cut = layer_cut(config, shape);
+    check_together(config, shape.placement, &cut);
+    return make_problem(with_stages(config, shape, cut), shape);
   }
+  check_together(config, shape.placement, nullptr);
   Problem problem;
   problem.placement = shape.placement;
   problem.graph = make_graph(config, stages);
@@ -251,6 +241,7 @@ Problem make_problem(const Config& config, const PipelineShape& asked) {
   problem.frozen = make_frozen(config, stages);
   problem.costs = Costs(stage_costs(config, problem), config.factors, pair_costs(config, stages));
   problem.memory = stage_memory(config, stages);
+  add_keeping(config, problem);
   problem.links = config.links;
   problem.message = expand(config.message, stages, "stages");
   problem.limits = memory_limits(config, ranks);

@@ -74,8 +74,11 @@ Time Problem::duration(const Slot& slot) const {
 }
 
 Bytes Problem::allocated(const Op& op) const {
-  if (op.kind != OpKind::forward) return {};
-  return scaled(memory[op.stage].activation, costs.factors().activation, op.microbatch);
+  const auto& factors = costs.factors().activation;
+  const Bytes all = scaled(memory[op.stage].activation, factors, op.microbatch);
+  if (op.kind == OpKind::forward) return all;
+  if (op.kind != OpKind::recompute && op.kind != OpKind::reload) return {};
+  return all - scaled(keeping_of(op.stage).kept, factors, op.microbatch);
 }
 
 Bytes Problem::freed(const Op& op) const {
@@ -84,9 +87,15 @@ Bytes Problem::freed(const Op& op) const {
   const auto kept = [&] {
     return scaled(memory[op.stage].kept_for_weight, factors, op.microbatch);
   };
+  const auto let_go = [&] {
+    return all() - scaled(keeping_of(op.stage).kept, factors, op.microbatch);
+  };
   switch (op.kind) {
     case OpKind::forward:
-      return needs_backward_input(op.stage, op.microbatch) ? Bytes{} : all();
+      if (!needs_backward_input(op.stage, op.microbatch)) return all();
+      return keeping_of(op.stage).kind == KeepingKind::recompute ? let_go() : Bytes{};
+    case OpKind::offload:
+      return let_go();
     case OpKind::backward:
       return all();
     case OpKind::backward_input:

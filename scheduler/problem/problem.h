@@ -12,6 +12,7 @@
 #include "scheduler/ir/stage_graph.h"
 #include "scheduler/ir/units.h"
 #include "scheduler/problem/costs.h"
+#include "scheduler/problem/keeping.h"
 #include "scheduler/problem/links.h"
 #include "scheduler/problem/phase.h"
 
@@ -21,7 +22,7 @@ namespace counterflow {
 enum class SplitBackward : std::uint8_t { automatic, split, full };
 
 // What a stage-microbatch occupies from the begin of its F; `kept_for_weight` of it stays until the
-// end of W, the rest until the end of I.
+// end of W, the rest until the end of I. Between F and the backward it may be less: see Keeping.
 struct StageMemory {
   Bytes activation;
   Bytes kept_for_weight;
@@ -46,7 +47,11 @@ struct Problem {
   std::vector<Phase> phases;  // in order, all microbatches; empty: one pass
   int group_size = 0;         // interleaved families; 0: the family's default
   Costs costs;
-  std::vector<StageMemory> memory;   // [stage]
+  std::vector<StageMemory> memory;  // [stage]
+  std::vector<Keeping> keeping;     // [stage]; empty: every stage keeps everything
+  // [stage] what a search may put there, beside keeping everything; empty: no choice.
+  // `with_keeping` makes a choice, whose times then stand in the costs.
+  std::vector<std::vector<Keeping>> keeping_options;
   std::vector<std::uint8_t> frozen;  // [stage] 1: no weight gradient
   Links links;
   std::vector<Bytes>
@@ -86,6 +91,16 @@ struct Problem {
   }
   [[nodiscard]] bool needs_backward_input(Stage stage, Microbatch microbatch) const {
     return needs_backward_input(stage) && trains(microbatch);
+  }
+
+  // What the stage keeps between F and the backward.
+  [[nodiscard]] Keeping keeping_of(Stage stage) const {
+    return keeping.empty() ? Keeping{} : keeping[static_cast<std::size_t>(stage)];
+  }
+  // Has this stage and microbatch a RECOMPUTE or RELOAD before its backward?
+  [[nodiscard]] bool restores(Stage stage, Microbatch microbatch) const {
+    return !keeping.empty() && keeping[static_cast<std::size_t>(stage)].kind != KeepingKind::all &&
+           needs_backward_input(stage, microbatch);
   }
 
   // Is the stage, or anything that feeds it directly or not, trainable? O(S).

@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/partition/refine.h"
+#include "scheduler/problem/keep_together.h"
+
 namespace counterflow {
 namespace {
 
@@ -98,6 +101,25 @@ std::vector<std::int64_t> layer_loads(const Config& config, bool forward_only) {
   return rounded;
 }
 
+// The cut nearest to balance that was found with all on one rank that must be; else one that comes
+// near.
+Cut together(const Config& config, const PipelineShape& shape, const Cut& balanced) {
+  constexpr std::int64_t kMost = 20'000;
+  const CutProblem cuts = cut_problem(config, shape);
+  const auto score = [&](const Cut& cut) {
+    CutScore result;
+    result.excess =
+        static_cast<double>(distance_apart(config.keep_together->value, shape.placement, &cut));
+    const auto loads = group_loads(cuts, cut);
+    result.makespan = Time{*std::ranges::max_element(loads)};
+    for (const std::int64_t load : loads) {
+      result.unevenness += static_cast<double>(load) * static_cast<double>(load);
+    }
+    return result;
+  };
+  return refine_cut({balanced}, score, kMost).cut;
+}
+
 }  // namespace
 
 CutProblem cut_problem(const Config& config, const PipelineShape& shape) {
@@ -125,7 +147,7 @@ Cut layer_cut(const Config& config, const PipelineShape& shape) {
                                  "pipeline.chunks",
                                  config.layers->list.size(), stages));
   }
-  return balanced->cut;
+  return config.keep_together ? together(config, shape, balanced->cut) : balanced->cut;
 }
 
 Config with_stages(const Config& config, const PipelineShape& shape, const Cut& cut) {
@@ -139,6 +161,7 @@ Config with_stages(const Config& config, const PipelineShape& shape, const Cut& 
   Config result = config;
   result.layers.reset();
   result.layout.reset();
+  result.keep_together.reset();  // of layers, and checked
   const auto list = [&](std::string key, auto get) {
     return per_stage(config, sums, std::move(key), get);
   };

@@ -1,8 +1,30 @@
 #include "scheduler/search/admission.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace counterflow {
+namespace {
+
+using LaneId = SearchModel::LaneId;
+
+// The lanes of a rank as one microbatch would run them with nothing beside it.
+std::vector<LaneId> lanes_alone(const SearchModel& model, std::size_t rank) {
+  std::vector<LaneId> lanes;
+  for (LaneId id = model.rank_begin[rank]; id < model.rank_begin[rank + 1]; ++id) {
+    lanes.push_back(id);
+  }
+  std::ranges::stable_sort(lanes, {}, [&model](LaneId id) {
+    const SearchModel::Lane& lane = model.lanes[id];
+    const bool forward = lane.kind == OpKind::forward;
+    return std::tuple(!forward, forward ? lane.stage : -lane.stage,
+                      lane.kind == OpKind::backward_weight);
+  });
+  if (model.is_reversed) std::ranges::reverse(lanes);
+  return lanes;
+}
+
+}  // namespace
 
 Admission::Admission(const SearchModel& model)
     : model_(model),
@@ -25,6 +47,9 @@ Admission::Admission(const SearchModel& model)
   }
   for (std::size_t d = 0; d < model.sequences.size(); ++d) {
     older_others_[d].resize(model.sequences[d].size());
+  }
+  for (std::size_t rank = 0; model.restores && rank < model.ranks(); ++rank) {
+    alone_.push_back(lanes_alone(model, rank));
   }
   if (model.allocations.empty()) return;
   prefixes_.resize(model.lanes.size());
@@ -63,7 +88,11 @@ bool Admission::fits(LaneId lane) const {
     const std::int64_t limit = model_.limits[rank][r];
     if (limit >= SearchModel::kUnlimited) continue;
     if (used_[rank][r] + model_.allocated(lane, op, static_cast<int>(r)) > limit) return false;
-    if (shared_[rank] != 0 && !is_safe(lane, rank, r)) return false;
+    if (model_.restores) {
+      if (!all_finish(lane, rank, r)) return false;
+    } else if (shared_[rank] != 0 && !is_safe(lane, rank, r)) {
+      return false;
+    }
   }
   return true;
 }
@@ -124,6 +153,58 @@ bool Admission::is_safe(LaneId taking, std::size_t rank, std::size_t resource) c
       if (several && number >= entered_[d]) break;
       if (peak_at(taking, rank, resource, direction, number) > limit) return false;
     }
+  }
+  return true;
+}
+
+Admission::Claim Admission::claim_of(LaneId taking, std::size_t rank, std::size_t resource,
+                                     std::uint8_t direction, std::uint32_t number) const {
+  Claim claim;
+  std::int64_t ahead = 0;  // what the ops still to run have allocated and not freed
+  const auto r = static_cast<int>(resource);
+  for (const LaneId id : alone_[rank]) {
+    if (model_.lanes[id].direction != direction) continue;
+    const SearchModel::OpId op = model_.id(id, number);
+    const std::int64_t allocated = model_.allocated(id, op, r);
+    const std::int64_t change = allocated - model_.freed(id, op, r);
+    if (begun(id, taking) > number) {
+      claim.held += change;
+      continue;
+    }
+    claim.is_done = false;
+    claim.more = std::max(claim.more, ahead + allocated);
+    ahead += change;
+  }
+  return claim;
+}
+
+// Everything the older ones held is free by the time a microbatch finishes.
+bool Admission::all_finish(LaneId taking, std::size_t rank, std::size_t resource) const {
+  const SearchModel::OpId op = model_.id(taking, next_[taking]);
+  const auto r = static_cast<int>(resource);
+  std::int64_t room = model_.limits[rank][resource] - used_[rank][resource] -
+                      model_.allocated(taking, op, r) + model_.freed(taking, op, r);
+  std::array<std::uint32_t, 2> at{};   // the first of each direction that is not done here
+  std::array<std::uint32_t, 2> end{};  // past the last that has entered the pipeline
+  for (std::uint8_t d = 0; d < model_.sequences.size(); ++d) {
+    at[d] = static_cast<std::uint32_t>(model_.sequences[d].size());
+    for (const LaneId id : alone_[rank]) {
+      if (model_.lanes[id].direction != d) continue;
+      at[d] = std::min(at[d], begun(id, taking));
+      end[d] = std::max(end[d], begun(id, taking));
+    }
+    if (model_.sequences.size() > 1) end[d] = std::max(end[d], entered_[d]);
+  }
+  const auto is_older = [&](std::uint32_t first, std::uint32_t second) {
+    // One that enters just now comes after all others.
+    return second >= entered_[1] || (first < entered_[0] && older_others_[1][second] > first);
+  };
+  while (at[0] < end[0] || at[1] < end[1]) {
+    const bool first = at[1] >= end[1] || (at[0] < end[0] && is_older(at[0], at[1]));
+    const std::uint8_t d = first ? 0 : 1;
+    const Claim claim = claim_of(taking, rank, resource, d, at[d]++);
+    if (!claim.is_done && claim.more > room) return false;
+    room += claim.held;
   }
   return true;
 }

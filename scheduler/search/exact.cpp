@@ -325,7 +325,8 @@ bool is_exactly_solvable(const Problem& problem) {
   const std::size_t most = 3 * static_cast<std::size_t>(problem.stages()) *
                            static_cast<std::size_t>(problem.microbatches);
   return problem.phases.empty() && problem.microbatches > 0 && problem.costs.uniform() &&
-         !pairs_may_save(problem) && !problem.links.has_bandwidth() && most <= kExactOps;
+         problem.keeping.empty() && !pairs_may_save(problem) && !problem.links.has_bandwidth() &&
+         most <= kExactOps;
 }
 
 ExactResult solve_exactly(const Problem& problem, const Schedule* incumbent,

@@ -128,6 +128,9 @@ Costs expected_compute(const Problem& problem, const Expectation& expected) {
     grow(cost.forward, OpKind::forward);
     grow(cost.backward_input, OpKind::backward_input);
     grow(cost.backward_weight, OpKind::backward_weight);
+    const Keeping keeping = problem.keeping_of(stage);
+    grow(cost.store, keeping.store_kind());
+    grow(cost.restore, keeping.restore_kind());
   }
   return Costs(std::move(stages), problem.costs.factors(), expected_pairs(problem, expected));
 }
@@ -156,7 +159,7 @@ Links links_of(const Problem& problem, const std::function<double(const Channels
 
 bool equal(const StageCost& a, const StageCost& b) {
   return a.forward == b.forward && a.backward_input == b.backward_input &&
-         a.backward_weight == b.backward_weight;
+         a.backward_weight == b.backward_weight && a.store == b.store && a.restore == b.restore;
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ bool feeds(const StageGraph& graph, Stage from, Stage to) {
 }
 
 // What one microbatch alone holds on the rank when this F begins: the stages that feed it there
-// cannot have been freed, for their gradients need its own.
+// cannot have been freed, for their gradients need its own. A stage that makes its activations
+// again holds what is left after its F, and as much as now when it has them back.
 SearchModel::Amount held_at(const SearchModel& model, LaneId to, std::uint32_t number) {
   const SearchModel::Lane& lane = model.lanes[to];
   SearchModel::Amount held{};
@@ -31,7 +32,9 @@ SearchModel::Amount held_at(const SearchModel& model, LaneId to, std::uint32_t n
       if (!model.chain && !feeds(model.problem->graph, other.stage, lane.stage)) continue;
     }
     for (int r = 0; r < SearchModel::kResources; ++r) {
-      held[static_cast<std::size_t>(r)] += model.allocated(from, model.id(from, number), r);
+      const SearchModel::OpId op = model.id(from, number);
+      held[static_cast<std::size_t>(r)] += model.allocated(from, op, r);
+      if (from != to) held[static_cast<std::size_t>(r)] -= model.freed(from, op, r);
     }
   }
   return held;

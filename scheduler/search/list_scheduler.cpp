@@ -143,6 +143,8 @@ bool ListScheduler::fuse(std::uint32_t rank, std::int64_t now) {
     if (model_.lanes[f.lane].kind != OpKind::forward) continue;
     for (const Candidate& g : candidates_) {
       if (!makes_input_gradient(model_.lanes[g.lane].kind)) continue;
+      // Each was admitted alone: where G takes memory too they may not fit together.
+      if (model_.has_limits && model_.lanes[g.lane].allocated != SearchModel::Amount{}) continue;
       const OpId second = model_.id(g.lane, next_[g.lane]);
       const std::int64_t pair =
           model_.pair_duration(f.lane, model_.id(f.lane, next_[f.lane]), g.lane, second);

@@ -71,8 +71,50 @@ class Builder {
                                                          : all - kept;
     lane.freed[kActivations] = last ? 1 : 0;
     lane.allocates = forward && has_gradient;
+    if (has_gradient) add_keeping(lane);
     model_.lanes.push_back(lane);
     return static_cast<LaneId>(model_.lanes.size() - 1);
+  }
+
+  // The ops that move activations out or bring them back are part of F and G.
+  void add_keeping(SearchModel::Lane& lane) {
+    const Keeping keeping = problem_.keeping_of(lane.stage);
+    if (keeping.kind == KeepingKind::all) return;
+    const auto stage = static_cast<std::size_t>(lane.stage);
+    const StageCost& cost = problem_.costs.stages()[stage];
+    const std::int64_t moved = (problem_.memory[stage].activation - keeping.kept).value;
+    if (lane.kind == OpKind::forward) {
+      lane.duration += cost.store.count();
+      lane.freed[kBytes] = moved;
+    } else if (makes_input_gradient(lane.kind)) {
+      lane.duration += cost.restore.count();
+      lane.allocated[kBytes] = moved;
+    }
+    model_.restores = true;
+  }
+
+  [[nodiscard]] std::int64_t ahead_of_end(Stage stage) const {
+    // On a link where messages queue it counts when each enters: the end of the whole op.
+    if (problem_.links.has_bandwidth()) return 0;
+    return problem_.needs_backward_input(stage)
+               ? ahead(problem_.keeping_of(stage).store_kind(), stage)
+               : 0;
+  }
+  [[nodiscard]] std::int64_t ahead_of_gradient(Stage stage) const {
+    return ahead(problem_.keeping_of(stage).restore_kind(), stage);
+  }
+
+  // By how much an op's message may leave before its end, or arrive after its begin, whatever the
+  // microbatch.
+  [[nodiscard]] std::int64_t ahead(OpKind kind, Stage stage) const {
+    if (kind == OpKind::none) return 0;
+    const Op op{kind, 0, static_cast<std::uint16_t>(stage), 0};
+    std::int64_t least = problem_.costs.duration(op).count();
+    if (problem_.costs.uniform()) return least;
+    for (Microbatch mb = 1; mb < problem_.microbatches; ++mb) {
+      least = std::min(least, problem_.costs.duration({kind, 0, op.stage, mb}).count());
+    }
+    return least;
   }
 
   void add_lanes() {
@@ -126,11 +168,14 @@ class Builder {
     const Channels channels(problem_);
     for (Channels::Id id = 0; id < channels.size(); ++id) {
       const Channels::Channel& c = channels[id];
-      const auto& table = c.kind == PayloadKind::activation ? forward_ : gradient_;
+      const bool forward = c.kind == PayloadKind::activation;
+      const auto& table = forward ? forward_ : gradient_;
       const std::int64_t occupancy =
           c.crosses_ranks() ? problem_.links.occupancy(c.size).count() : 0;
       connect(table[chunk(c.replica, c.from)], table[chunk(c.replica, c.to)],
-              problem_.links.alone(c.source, c.destination, c.size).count(), occupancy);
+              problem_.links.alone(c.source, c.destination, c.size).count() -
+                  (forward ? ahead_of_end(c.from) : ahead_of_gradient(c.to)),
+              occupancy);
     }
     for (std::size_t c = 0; c < forward_.size(); ++c) {
       // Where a gradient comes from a later stage, F is implied: that stage's own F needed it.
@@ -163,10 +208,11 @@ class Builder {
     for (LaneId lane = 0; lane < model_.lanes.size(); ++lane) {
       for (std::uint32_t number = 0; number < model_.lanes[lane].count; ++number) {
         const OpId id = model_.id(lane, number);
-        const Op op = model_.op(id);
-        model_.durations[id] = problem_.costs.duration(op).count();
-        model_.allocations[id] = problem_.allocated(op).value;
-        model_.releases[id] = problem_.freed(op).value;
+        for (const Op& op : with_restores(problem_, model_.op(id))) {
+          model_.durations[id] += problem_.costs.duration(op).count();
+          model_.allocations[id] += problem_.allocated(op).value;
+          model_.releases[id] += problem_.freed(op).value;
+        }
       }
     }
   }
@@ -196,8 +242,11 @@ class Builder {
       parts += model_.lanes[w].duration;
     }
     const Time pair = problem_.costs.pairs().find(forward.stage, gradient.stage);
-    if (pair < Time{0} || pair.count() >= parts) return;
-    model_.pair_table[f * model_.pair_width + (g - first)] = pair.count();
+    const StageCost& cost = problem_.costs.stages()[static_cast<std::size_t>(forward.stage)];
+    const StageCost& other = problem_.costs.stages()[static_cast<std::size_t>(gradient.stage)];
+    const Time whole = other.restore + pair + cost.store;
+    if (pair < Time{0} || whole.count() >= parts) return;
+    model_.pair_table[f * model_.pair_width + (g - first)] = whole.count();
     model_.has_pairs = true;
   }
 
@@ -322,7 +371,12 @@ std::int64_t SearchModel::pair_duration(LaneId forward, OpId f, LaneId gradient,
     backward.kind = OpKind::backward;
     parts += durations[id(w, number_of(g))];
   }
-  const std::int64_t scaled = problem->costs.duration(op(f), backward).count();
+  std::int64_t scaled = problem->costs.duration(op(f), backward).count();
+  for (const Op& half : {op(f), backward}) {
+    for (const Op& part : with_restores(*problem, half)) {
+      if (part.kind != half.kind) scaled += problem->costs.duration(part).count();
+    }
+  }
   return scaled < parts ? scaled : -1;
 }
 

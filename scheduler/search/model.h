@@ -17,6 +17,11 @@ namespace counterflow {
 // B where it may not be split) or W. Its ops are numbered 0..count-1 in the order in which their
 // microbatches enter the pipeline. An op is known by `lane * stride + number`. Everything an op
 // waits for has the same number in another lane, so edges are between lanes.
+//
+// Where a stage makes its activations again or moves them out, OFFLOAD is part of its F and
+// RECOMPUTE or RELOAD of its G: begun so early that G's own part can begin when its gradient
+// arrives, which is as good as standing alone right before it. So the gradient is waited for that
+// much shorter, and what F makes leaves that much before its end: lags may be negative.
 struct SearchModel {
   using OpId = std::uint32_t;
   using LaneId = std::uint32_t;
@@ -48,7 +53,8 @@ struct SearchModel {
   };
   struct Edge {
     LaneId lane = 0;
-    std::int64_t lag = 0;  // latency, and the time on the link where bandwidth is limited
+    std::int64_t lag = 0;  // latency, and the time on the link where bandwidth is limited; less
+                           // what is part of the op but not of its F or G
     std::int64_t occupancy = 0;
   };
 
@@ -99,7 +105,7 @@ struct SearchModel {
   [[nodiscard]] Op op(OpId id) const;
   [[nodiscard]] Schedule schedule(const Orders& orders) const;
   // B where the model has I and W becomes both; fused pairs that save nothing become F, then the
-  // backward.
+  // backward; OFFLOAD, RECOMPUTE and RELOAD go to their F and backward.
   [[nodiscard]] Orders orders(const Schedule& schedule) const;
 
   const Problem* problem = nullptr;
@@ -107,6 +113,7 @@ struct SearchModel {
   bool has_pairs = false;      // some pair on some rank beats its parts
   bool limited_links = false;  // messages queue on their links
   bool has_limits = false;     // some rank has a memory limit
+  bool restores = false;       // some F frees what its G allocates again
   bool chain = false;          // the stage graph is a chain
   std::uint32_t stride = 0;
   std::vector<std::vector<Microbatch>> sequences;  // [direction][number]

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "scheduler/search/model.h"
@@ -28,7 +29,7 @@ Schedule SearchModel::schedule(const Orders& orders) const {
       result.ranks[rank].push_back(slot);
     }
   }
-  return result;
+  return with_restores(*problem, std::move(result));
 }
 
 namespace {
@@ -95,6 +96,7 @@ SearchModel::Orders SearchModel::orders(const Schedule& schedule) const {
     std::vector<OpId>& order = result[rank];
     order.reserve(schedule.ranks[rank].size());
     for (const Slot& slot : schedule.ranks[rank]) {
+      if (restores_or_stores(slot.first.kind)) continue;
       if (slot.is_pair() && has_pairs) {
         const LaneId f = finder.lane(slot.first.kind, slot.first);
         const LaneId g = finder.lane(slot.second.kind, slot.second);

@@ -106,8 +106,11 @@ class Search {
         problem_.limits.static_memory.empty() ? 0 : problem_.limits.static_memory[rank].value;
     throw InfeasibleError(fmt::format(
         "no order fits: rank {} needs {} B for one microbatch and {} B of static memory, its limit "
-        "is {} B; raise memory.limit to {} B there",
-        shortage.rank, shortage.needed, fixed, shortage.limit + fixed, shortage.needed + fixed));
+        "is {} B; raise memory.limit to {} B there{}",
+        shortage.rank, shortage.needed, fixed, shortage.limit + fixed, shortage.needed + fixed,
+        problem_.keeping.empty() ? ", or let its stages keep less (stages.recompute or "
+                                   "stages.offload)"
+                                 : ""));
   }
 
   [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }

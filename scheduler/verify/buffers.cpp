@@ -122,8 +122,8 @@ class BufferChecker {
         channels_, op, [&](Channels::Id id) { use(id, false); },
         [&](Channels::Id id) { use(id, true); });
     // I leaves something for W where W follows.
-    const bool forward = op.kind == OpKind::forward;
-    check_next(of_stage(BufferPool::saved, op), forward, !forward, op);
+    const bool writes = !is_backward(op.kind);
+    check_next(of_stage(BufferPool::saved, op), writes, !writes, op);
     if (accumulates(op)) check_next(of_stage(BufferPool::accumulators, op), true, false, op);
   }
 

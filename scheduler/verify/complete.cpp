@@ -11,7 +11,7 @@ namespace {
 
 // How often each op of one (stage, replica, microbatch) stands in the schedule.
 struct Count {
-  std::array<std::uint8_t, 4> of_kind{};  // F, B, I, W
+  std::array<std::uint8_t, 7> of_kind{};  // F, B, I, W, RECOMPUTE, OFFLOAD, RELOAD
   [[nodiscard]] bool has_split() const { return of_kind[2] + of_kind[3] > 0; }
 };
 
@@ -46,9 +46,12 @@ std::string unwanted(const Problem& problem, const Op& op) {
     case OpKind::backward:
     case OpKind::backward_input:
     case OpKind::backward_weight:
+    case OpKind::recompute:
+    case OpKind::offload:
+    case OpKind::reload:
       break;
     default:
-      return "only F, B, I and W can be scheduled";
+      return "only F, B, I, W, RECOMPUTE, OFFLOAD and RELOAD can be scheduled";
   }
   if (problem.forward_only) return "a forward-only schedule has no backward";
   if (!problem.trains(op.microbatch)) {
@@ -58,6 +61,16 @@ std::string unwanted(const Problem& problem, const Op& op) {
   }
   if (!problem.needs_backward_input(op.stage)) {
     return fmt::format("no gradient reaches stage {}: it and all before it are frozen", op.stage);
+  }
+  if (restores_or_stores(op.kind)) {
+    const Keeping keeping = problem.keeping_of(op.stage);
+    if (op.kind == keeping.restore_kind() || op.kind == keeping.store_kind()) return "";
+    if (keeping.kind != KeepingKind::all) {
+      return fmt::format("stage {} brings its activations back by {}", op.stage,
+                         token(keeping.restore_kind()));
+    }
+    return fmt::format("stage {} keeps its activations; give stages.{} to let it do otherwise",
+                       op.stage, op.kind == OpKind::recompute ? "recompute" : "offload");
   }
   if (op.kind != OpKind::backward_input && !problem.needs_backward_weight(op.stage)) {
     return fmt::format("stage {} is frozen and has no weight gradient; its backward is {}",
@@ -111,6 +124,10 @@ void check(const Problem& problem, Stage stage, Microbatch microbatch, const Cou
   };
   require(OpKind::forward);
   if (!problem.needs_backward_input(stage, microbatch)) return;
+  const Keeping keeping = problem.keeping_of(stage);
+  for (const OpKind kind : {keeping.store_kind(), keeping.restore_kind()}) {
+    if (kind != OpKind::none) require(kind);
+  }
   const bool full = seen.of_kind[kind_index(OpKind::backward)] != 0;
   if (full && seen.has_split()) {
     report(OpKind::backward, "is there beside I or W, which are its parts");

@@ -9,10 +9,12 @@ namespace counterflow::rules {
 namespace {
 
 // What of a stage and microbatch has been made so far.
-enum : std::uint8_t { kForward = 1, kGradient = 2 };
+enum : std::uint8_t { kForward = 1, kGradient = 2, kStored = 4, kRestored = 8 };
 
 std::uint8_t made_by(OpKind kind) {
   if (kind == OpKind::forward) return kForward;
+  if (kind == OpKind::offload) return kStored;
+  if (restores_or_stores(kind)) return kRestored;
   return makes_input_gradient(kind) ? kGradient : 0;
 }
 
@@ -61,12 +63,22 @@ class OrderCheck {
       case OpKind::backward:
       case OpKind::backward_input:
         require(OpKind::forward, op.stage);
+        if (problem_.restores(op.stage, op.microbatch)) {
+          require(problem_.keeping_of(op.stage).restore_kind(), op.stage);
+        }
         for (const Stage from : problem_.graph.successors(op.stage)) {
           if (is_here(from)) require(op.kind, from);
         }
         break;
       case OpKind::backward_weight:
         require(OpKind::backward_input, op.stage);
+        break;
+      case OpKind::recompute:
+      case OpKind::offload:
+        require(OpKind::forward, op.stage);
+        break;
+      case OpKind::reload:
+        require(OpKind::offload, op.stage);
         break;
       default:
         break;

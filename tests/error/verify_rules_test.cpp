@@ -142,12 +142,43 @@ TEST(CompleteRule, WeightGradientOfAFrozenStage) {
 }
 
 TEST(CompleteRule, OpsThatAreNotScheduled) {
-  const Schedule schedule{"recompute",
-                          {{{op("0F0"), {}}, {{OpKind::recompute, 0, 0, 0}, {}}, {op("0B0"), {}}}}};
+  const Schedule schedule{"unshard",
+                          {{{op("0F0"), {}}, {{OpKind::unshard, 0, 0, 0}, {}}, {op("0B0"), {}}}}};
   const Diagnostics found = verify(chain(1, 1), schedule);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].rule, "complete");
-  EXPECT_EQ(found[0].message, "only F, B, I and W can be scheduled");
+  EXPECT_EQ(found[0].message, "only F, B, I, W, RECOMPUTE, OFFLOAD and RELOAD can be scheduled");
+}
+
+Problem keeping(KeepingKind kind) {
+  return with_keeping(chain(1, 1),
+                      {{.kind = kind, .store = Time{2}, .restore = Time{3}, .kept = Bytes{0}}});
+}
+
+TEST(CompleteRule, MovesOfAStageThatKeepsItsActivations) {
+  EXPECT_EQ(faults(chain(1, 1), "0F0,0RECOMPUTE0,0B0\n"),
+            "complete rank 0 [1] 0RECOMPUTE0: stage 0 keeps its activations; give stages.recompute "
+            "to let it do otherwise\n");
+  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0OFFLOAD0,0RELOAD0,0RECOMPUTE0,0B0\n"),
+            "complete rank 0 [3] 0RECOMPUTE0: stage 0 brings its activations back by RELOAD\n");
+}
+
+TEST(CompleteRule, MissingMoves) {
+  EXPECT_EQ(faults(keeping(KeepingKind::recompute), "0F0,0RECOMPUTE0,0B0\n"), "");
+  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0OFFLOAD0,0RELOAD0,0B0\n"), "");
+  EXPECT_EQ(faults(keeping(KeepingKind::recompute), "0F0,0B0\n"),
+            "complete rank 0 0RECOMPUTE0: is missing\n"
+            "order rank 0 [1] 0B0: comes before 0RECOMPUTE0, which it needs\n");
+  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0OFFLOAD0,0B0\n"),
+            "complete rank 0 0RELOAD0: is missing\n"
+            "order rank 0 [2] 0B0: comes before 0RELOAD0, which it needs\n");
+}
+
+TEST(OrderRule, MovesOutOfOrder) {
+  EXPECT_EQ(faults(keeping(KeepingKind::recompute), "0RECOMPUTE0,0F0,0B0\n"),
+            "order rank 0 [0] 0RECOMPUTE0: comes before 0F0, which it needs\n");
+  EXPECT_EQ(faults(keeping(KeepingKind::offload), "0F0,0RELOAD0,0OFFLOAD0,0B0\n"),
+            "order rank 0 [1] 0RELOAD0: comes before 0OFFLOAD0, which it needs\n");
 }
 
 // ---- order, deadlock of a schedule

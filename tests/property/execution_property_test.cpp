@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/threads.h"
@@ -11,6 +13,7 @@
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
+#include "tests/support/keeping_problems.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 #include "tests/support/value_compute.h"
@@ -51,10 +54,13 @@ void expect_right(const Problem& problem, const Schedule& schedule, const ValueC
 // Lowers random problems and runs them under every model.
 void run_random_problems(exec::Backend& backend, std::uint64_t seed, int count) {
   testing::RandomProblems problems(seed);
+  std::mt19937_64 random(seed + 1);
   for (int n = 0; n < count; ++n) {
     auto [family, problem] = problems.next();
     SCOPED_TRACE(family->name);
     give_room(problem);
+    testing::offer_keeping(problem, random, 9);
+    problem = testing::any_choice(std::move(problem), random);
     const Schedule schedule = generate(*family, problem);
     const Program program = compile(problem, schedule);
     const ProgramVerdict verdict = verify(problem, program);

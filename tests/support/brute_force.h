@@ -25,12 +25,18 @@ class BruteForce {
         left_of_phase_(clocks_.size(), std::vector<int>(problem.phases.size() + 1, 0)) {
     const auto cells =
         static_cast<std::size_t>(problem.stages()) * static_cast<std::size_t>(problem.microbatches);
-    for (auto* table : {&forward_, &gradient_, &weight_}) table->assign(cells, kNotYet);
+    for (auto* table : {&forward_, &gradient_, &weight_, &stored_, &restored_}) {
+      table->assign(cells, kNotYet);
+    }
     for (Stage stage = 0; stage < problem.stages(); ++stage) {
       for (Microbatch mb = 0; mb < problem.microbatches; ++mb) {
         add_work(OpKind::forward, stage, mb);
         if (problem.needs_backward_input(stage, mb)) add_work(OpKind::backward_input, stage, mb);
         if (problem.needs_backward_weight(stage, mb)) add_work(OpKind::backward_weight, stage, mb);
+        if (!problem.restores(stage, mb)) continue;
+        const Keeping keeping = problem.keeping_of(stage);
+        if (keeping.store_kind() != OpKind::none) add_work(keeping.store_kind(), stage, mb);
+        add_work(keeping.restore_kind(), stage, mb);
       }
     }
   }
@@ -90,8 +96,11 @@ class BruteForce {
       need(gradient_, op.stage);
     } else if (op.kind == OpKind::forward) {
       for (const Stage before : problem_.graph.predecessors(op.stage)) need(forward_, before);
+    } else if (restores_or_stores(op.kind)) {
+      need(op.kind == OpKind::reload ? stored_ : forward_, op.stage);
     } else {
       need(forward_, op.stage);
+      if (problem_.restores(op.stage, op.microbatch)) need(restored_, op.stage);
       for (const Stage next : problem_.graph.successors(op.stage)) need(gradient_, next);
     }
     return there ? ready : kNotYet;
@@ -114,6 +123,7 @@ class BruteForce {
         } else if (!problem_.needs_backward_input(stage, mb)) {
           continue;
         } else if (end_in(gradient_, stage, mb) == kNotYet) {
+          if (problem_.restores(stage, mb)) offer_moves(stage, mb, offer);
           if (weight && problem_.split_backward != SplitBackward::split) {
             offer(OpKind::backward, stage, mb);
           }
@@ -128,10 +138,22 @@ class BruteForce {
     return ready;
   }
 
+  template <typename Offer>
+  void offer_moves(Stage stage, Microbatch mb, Offer offer) {
+    const Keeping keeping = problem_.keeping_of(stage);
+    const bool stores = keeping.store_kind() != OpKind::none;
+    if (stores && end_in(stored_, stage, mb) == kNotYet) offer(keeping.store_kind(), stage, mb);
+    if (end_in(restored_, stage, mb) == kNotYet) offer(keeping.restore_kind(), stage, mb);
+  }
+
   // Marks an op done at `end` (or, with kNotYet, not done) and returns how many parts it has.
   int mark(const Op& op, std::int64_t end) {
     if (op.kind == OpKind::forward) {
       end_in(forward_, op.stage, op.microbatch) = end;
+      return 1;
+    }
+    if (restores_or_stores(op.kind)) {
+      end_in(op.kind == OpKind::offload ? stored_ : restored_, op.stage, op.microbatch) = end;
       return 1;
     }
     if (op.kind != OpKind::backward_weight) end_in(gradient_, op.stage, op.microbatch) = end;
@@ -167,6 +189,10 @@ class BruteForce {
         return !problem_.needs_backward_input(op.stage, op.microbatch);
       case OpKind::backward_input:
         return !problem_.needs_backward_weight(op.stage, op.microbatch);
+      case OpKind::recompute:
+      case OpKind::offload:
+      case OpKind::reload:
+        return false;
       default:
         return true;
     }
@@ -232,7 +258,8 @@ class BruteForce {
   std::vector<std::int64_t> activations_;
   std::vector<std::vector<int>> left_of_phase_;            // [rank][phase] parts not done
   std::vector<std::int64_t> forward_, gradient_, weight_;  // [stage][microbatch] end
-  int left_ = 0;                                           // parts not done: F, I, W
+  std::vector<std::int64_t> stored_, restored_;            // likewise, of OFFLOAD and what restores
+  int left_ = 0;                                           // parts not done: F, I, W, moves
   std::int64_t limit_ = 0;
 };
 

@@ -60,7 +60,8 @@ class ValueCompute final : public exec::Compute {
     for (std::size_t k = 0; k < buffers.outputs.size(); ++k) {
       write(buffers.outputs[k], mix(value, k));
     }
-    if (op.kind == OpKind::forward || op.kind == OpKind::backward_input) {
+    if (op.kind == OpKind::forward || op.kind == OpKind::backward_input ||
+        restores_or_stores(op.kind)) {
       write(buffers.saved, value);
     }
     const std::scoped_lock lock(mutex_);
@@ -99,17 +100,26 @@ class ExpectedValues {
   Word compute(const Op& op) {
     const auto as = [&](OpKind kind) { return Op{kind, op.replica, op.stage, op.microbatch}; };
     Word value = ValueCompute::name_of(op);
+    const bool copies = op.kind == OpKind::offload || op.kind == OpKind::reload;
     for (const Channels::Id id : channels_.inputs(as(OpKind::forward))) {
-      value = ValueCompute::mix(value, message(id, op));
+      if (!copies) value = ValueCompute::mix(value, message(id, op));
     }
     if (op.kind == OpKind::forward) return value;
+    if (restores_or_stores(op.kind)) {
+      const OpKind before = op.kind == OpKind::reload ? OpKind::offload : OpKind::forward;
+      return ValueCompute::mix(value, of(as(before)));
+    }
     for (const Channels::Id id : channels_.inputs(as(OpKind::backward_input))) {
       value = ValueCompute::mix(value, message(id, op));
     }
     // I leaves its own value for W in place of F's, where W follows.
     const bool after_input =
         op.kind == OpKind::backward_weight && problem_.needs_backward_input(op.stage);
-    return ValueCompute::mix(value, of(as(after_input ? OpKind::backward_input : OpKind::forward)));
+    const OpKind saver = after_input ? OpKind::backward_input
+                         : problem_.restores(op.stage, op.microbatch)
+                             ? problem_.keeping_of(op.stage).restore_kind()
+                             : OpKind::forward;
+    return ValueCompute::mix(value, of(as(saver)));
   }
 
   // What flows on a channel: output k of the op at its other end.

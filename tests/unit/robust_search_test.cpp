@@ -11,6 +11,8 @@
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/search/alternatives.h"
 #include "scheduler/search/expected_costs.h"
+#include "scheduler/search/model.h"
+#include "scheduler/search/order_evaluator.h"
 #include "scheduler/search/search.h"
 #include "schedules/registry.h"
 #include "simulator/monte_carlo.h"
@@ -118,6 +120,24 @@ TEST(ExpectedCosts, PairsVaryWithTheirForward) {
   ASSERT_TRUE(slower);
   EXPECT_EQ(slower->costs.pairs().find(0, 0), Time{4000});
   EXPECT_EQ(slower->costs.pairs().find(1, 1), Time{-1});
+}
+
+TEST(ExpectedCosts, OfMovesAreThoseOfTheirRank) {
+  Problem problem = loop(2, 4);
+  problem.memory.assign(2, {Bytes{8}, Bytes{8}});
+  const Keeping offload{
+      .kind = KeepingKind::offload, .store = Time{300}, .restore = Time{400}, .kept = Bytes{1}};
+  problem = with_keeping(std::move(problem), {offload, offload});
+  const auto slower = with_expected_costs(problem, {}, slow_rank(1, 2), kHorizon);
+  ASSERT_TRUE(slower);
+  EXPECT_EQ(slower->costs.stages()[0].restore, Time{400});
+  EXPECT_EQ(slower->costs.stages()[1].store, Time{600});
+  EXPECT_EQ(slower->costs.stages()[1].restore, Time{800});
+  // A search on them sees the same.
+  const SearchModel model(*slower);
+  const SearchModel::Orders orders = model.orders(generate(*find_family("zb-h1"), *slower));
+  EXPECT_EQ(Time{OrderEvaluator(model).evaluate(orders)},
+            Evaluator(*slower).makespan(model.schedule(orders)));
 }
 
 TEST(ExpectedCosts, MessagesAreLateByDeviationsOfTheirMaker) {

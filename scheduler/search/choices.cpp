@@ -1,0 +1,404 @@
+#include "scheduler/search/choices.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduler/bounds/span.h"
+#include "scheduler/error.h"
+#include "scheduler/graph/evaluate.h"
+#include "scheduler/search/least_memory.h"
+#include "scheduler/search/model.h"
+#include "scheduler/verify/verify.h"
+
+namespace counterflow {
+namespace {
+
+// [stage] 0: as the problem says where there is nothing to choose; else one more than the option's
+// index.
+using Choice = std::vector<std::uint8_t>;
+
+std::size_t options_of(const Problem& problem, std::size_t stage) {
+  return problem.keeping_options.empty() ? 0 : problem.keeping_options[stage].size();
+}
+
+Problem chosen(const Problem& problem, const Choice& choice) {
+  std::vector<Keeping> keeping = problem.keeping;
+  keeping.resize(choice.size());
+  for (std::size_t s = 0; s < choice.size(); ++s) {
+    if (options_of(problem, s) == 0) continue;
+    keeping[s] = choice[s] == 0 ? Keeping{} : problem.keeping_options[s][choice[s] - 1U];
+  }
+  return with_keeping(problem, std::move(keeping));
+}
+
+// Every stage keeping the least it can.
+Choice least_choice(const Problem& problem) {
+  Choice choice(static_cast<std::size_t>(problem.stages()), 0);
+  for (std::size_t s = 0; s < choice.size(); ++s) {
+    std::int64_t least = problem.memory[s].activation.value;
+    for (std::size_t k = 0; k < options_of(problem, s); ++k) {
+      const std::int64_t kept = problem.keeping_options[s][k].kept.value;
+      if (kept >= least) continue;
+      least = kept;
+      choice[s] = static_cast<std::uint8_t>(k + 1);
+    }
+  }
+  return choice;
+}
+
+bool fits(const Problem& problem) {
+  return !memory_shortage(SearchModel(problem));
+}
+
+bool same_kinds(const Problem& one, const Problem& other) {
+  for (Stage s = 0; s < one.stages(); ++s) {
+    if (one.keeping_of(s).kind != other.keeping_of(s).kind) return false;
+  }
+  return true;
+}
+
+// Any order under any choice, its moves left out, is one of this problem that holds no more at any
+// time and ends no later.
+Problem relaxed(const Problem& problem) {
+  Problem lighter = chosen(problem, Choice(static_cast<std::size_t>(problem.stages()), 0));
+  for (std::size_t s = 0; s < lighter.memory.size(); ++s) {
+    StageMemory& memory = lighter.memory[s];
+    for (std::size_t k = 0; k < options_of(problem, s); ++k) {
+      memory.activation = std::min(memory.activation, problem.keeping_options[s][k].kept);
+    }
+    memory.kept_for_weight = std::min(memory.kept_for_weight, memory.activation);
+  }
+  return lighter;
+}
+
+// The next choice in counting order; false after the last.
+bool next_choice(const Problem& problem, Choice& choice) {
+  for (std::size_t s = 0; s < choice.size(); ++s) {
+    if (choice[s] < options_of(problem, s)) {
+      ++choice[s];
+      return true;
+    }
+    choice[s] = 0;
+  }
+  return false;
+}
+
+// How many choices there are, counted no further than `most` + 1.
+std::size_t count_choices(const Problem& problem, std::size_t most) {
+  std::size_t count = 1;
+  for (std::size_t s = 0; s < problem.keeping_options.size() && count <= most; ++s) {
+    count *= 1 + options_of(problem, s);
+  }
+  return std::min(count, most + 1);
+}
+
+// The longest span of a rank: its last end minus its first begin.
+Time longest_span(const Problem& problem, const Schedule& schedule) {
+  const Evaluation evaluation = Evaluator(problem).evaluate(schedule);
+  Time longest{0};
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    const auto& order = schedule.ranks[rank];
+    if (order.empty()) continue;
+    const auto& begins = evaluation.begins[rank];
+    longest = std::max(longest, begins.back() + problem.duration(order.back()) - begins.front());
+  }
+  return longest;
+}
+
+// What whole searches spend of a budget.
+class Account {
+ public:
+  explicit Account(const SearchBudget& budget) : time_(budget.time), total_(budget.iterations) {}
+
+  void spend(std::int64_t iterations = 1) { spent_ += iterations; }
+  [[nodiscard]] std::int64_t iterations() const { return spent_; }
+  [[nodiscard]] double share() const {
+    if (!time_) return static_cast<double>(spent_) / static_cast<double>(total_);
+    return std::chrono::duration<double>(Clock::now() - begin_) /
+           std::chrono::duration<double>(std::max(*time_, Time{1}));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::optional<Time> time_;
+  std::int64_t total_;
+  std::int64_t spent_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
+
+class ChoiceSearch {
+ public:
+  ChoiceSearch(const Problem& problem, std::span<const Schedule> seeds, const SearchBudget& budget)
+      : problem_(problem), budget_(budget), meter_(whole(problem, budget)), seeds_(seeds) {
+    for (const Schedule& seed : seeds) {
+      const Problem its = with_keeping_of(problem, seed);
+      Choice choice(static_cast<std::size_t>(problem.stages()), 0);
+      for (std::size_t s = 0; s < choice.size(); ++s) {
+        const KeepingKind kind = its.keeping_of(static_cast<Stage>(s)).kind;
+        for (std::size_t k = 0; k < options_of(problem, s); ++k) {
+          if (problem.keeping_options[s][k].kind == kind) {
+            choice[s] = static_cast<std::uint8_t>(k + 1);
+          }
+        }
+      }
+      if (std::ranges::find(seeded_, choice) == seeded_.end()) seeded_.push_back(std::move(choice));
+    }
+  }
+
+  ChosenSearch run() {
+    const Choice none(static_cast<std::size_t>(problem_.stages()), 0);
+    const Choice least = least_choice(problem_);
+    if (fits(chosen(problem_, none))) {
+      attempt(none, kBaseShare, true);
+    } else {
+      try_least(least);
+    }
+    bound_ = lower_bound_of_choices(problem_, BoundEffort::quick);
+    for (const Choice& choice : seeded_) probe(choice);
+    if (!is_done()) probe_ranks();
+    if (!is_done()) probe_stages();
+    if (!is_done() && meter_.share() < 1) attempt(best_, 1 - meter_.share(), true);
+    ChosenSearch found{chosen(problem_, best_), std::move(*result_)};
+    found.result.lower_bound = std::min(found.result.makespan, bound_);
+    found.result.iterations = meter_.iterations();
+    if (is_for_span()) {
+      found.result.span_bound = std::min(found.result.span, span_bound(relaxed(problem_)));
+    }
+    return found;
+  }
+
+ private:
+  static constexpr double kBaseShare = 0.5;
+  static constexpr double kProbeShare = 1.0 / 128;
+  static constexpr double kProbesEnd = 0.75;
+
+  static std::size_t ops_of(const Problem& problem) {
+    return 3 * static_cast<std::size_t>(problem.stages()) *
+           static_cast<std::size_t>(problem.microbatches);
+  }
+  static SearchBudget whole(const Problem& problem, SearchBudget budget) {
+    if (budget.iterations == 0) budget.iterations = default_iterations(ops_of(problem));
+    return budget;
+  }
+
+  [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
+  [[nodiscard]] bool is_done() const { return !is_for_span() && result_->makespan <= bound_; }
+  [[nodiscard]] bool may_probe() const { return !is_done() && meter_.share() < kProbesEnd; }
+
+  [[nodiscard]] SearchBudget slice(double share, bool shown) const {
+    SearchBudget part = whole(problem_, budget_);
+    const auto of = [share](std::int64_t all) {
+      return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(all) * share));
+    };
+    part.iterations = of(part.iterations);
+    if (part.time) part.time = Time{of(part.time->count())};
+    part.progress = nullptr;
+    if (shown && budget_.progress) {
+      part.progress = [this, share, from = meter_.share()](SearchProgress now) {
+        now.share = from + share * now.share;
+        now.lower_bound = std::min(now.lower_bound, bound_);
+        budget_.progress(now);
+      };
+    }
+    return part;
+  }
+
+  // How good a result is for the goal; of equal ones fewer moves are better.
+  using Merit = std::pair<Time, std::ptrdiff_t>;
+  [[nodiscard]] Merit merit_of(const Problem& problem, const SearchResult& result,
+                               const Choice& choice) const {
+    return {is_for_span() ? longest_span(problem, result.schedule) : result.makespan,
+            std::ssize(choice) - std::ranges::count(choice, std::uint8_t{0})};
+  }
+
+  // Searches under a choice; keeps the best. Is it better than what was there?
+  bool attempt(const Choice& choice, double share, bool shown) {
+    const Problem problem = chosen(problem_, choice);
+    std::vector<Schedule> seeds(seeds_.begin(), seeds_.end());
+    if (result_) {
+      seeds.push_back(result_->schedule);
+      seeds.back().name = result_->found_by;
+    }
+    SearchResult result = search(problem, seeds_for(problem, seeds), slice(share, shown));
+    meter_.spend(result.iterations);
+    if (result_ && choice == best_ && result.found_by == "seed " + result_->found_by) {
+      result.found_by = result_->found_by;
+    }
+    const Merit merit = merit_of(problem, result, choice);
+    if (result_ && merit >= merit_) return false;
+    merit_ = merit;
+    best_ = choice;
+    result_ = std::move(result);
+    return true;
+  }
+
+  void try_least(const Choice& least) {
+    try {
+      attempt(least, kBaseShare, true);
+    } catch (const InfeasibleError& error) {
+      throw InfeasibleError(std::string("with every stage keeping the least it can, ") +
+                            error.what());
+    }
+  }
+
+  // A short search, where it can be of use. One that finds nothing is no answer.
+  bool probe(const Choice& choice) {
+    if (!may_probe() || choice == best_) return false;
+    if (std::ranges::find(tried_, choice) != tried_.end()) return false;
+    tried_.push_back(choice);
+    const Problem problem = chosen(problem_, choice);
+    const bool hopeless = !is_for_span() && lower_bound(problem) >= result_->makespan;
+    if (hopeless || !fits(problem)) {
+      meter_.spend();
+      return false;
+    }
+    try {
+      return attempt(choice, kProbeShare, false);
+    } catch (const InfeasibleError&) {
+      meter_.spend();
+      return false;
+    }
+  }
+
+  // One way on all stages of the ranks up to one, which hold most in most schedules, and on all.
+  void probe_ranks() {
+    constexpr int kSteps = 8;
+    const int ranks = problem_.ranks();
+    for (std::uint8_t way = 1; way <= 2; ++way) {
+      for (int step = 1; step <= std::min(kSteps, ranks); ++step) {
+        const Rank end = step * ranks / std::min(kSteps, ranks);
+        Choice choice(best_.size(), 0);
+        for (int replica = 0; replica < problem_.placement.replicas(); ++replica) {
+          for (std::size_t s = 0; s < choice.size(); ++s) {
+            const Rank rank = problem_.placement.rank_of(static_cast<Stage>(s), replica);
+            if (rank < end && options_of(problem_, s) >= way) choice[s] = way;
+          }
+        }
+        probe(choice);
+      }
+    }
+  }
+
+  // One stage after the other, again and again until none helps.
+  void probe_stages() {
+    for (bool better = true; better && may_probe();) {
+      better = false;
+      for (std::size_t s = 0; s < best_.size(); ++s) {
+        const auto ways = static_cast<std::uint8_t>(options_of(problem_, s));
+        for (std::uint8_t way = 0; way <= ways && ways > 0; ++way) {
+          Choice choice = best_;
+          choice[s] = way;
+          better |= probe(choice);
+        }
+      }
+    }
+  }
+
+  const Problem& problem_;
+  const SearchBudget& budget_;
+  Account meter_;
+  std::span<const Schedule> seeds_;
+  std::vector<Choice> seeded_;  // choices that seeds make
+  std::vector<Choice> tried_;
+  Choice best_;
+  Merit merit_;
+  std::optional<SearchResult> result_;
+  Time bound_{0};
+};
+
+// The better at the goal, with the faster of both fastest orders. The bound is the first one's.
+void take_better(ChosenSearch& best, ChosenSearch other) {
+  const auto merit = [](const SearchResult& result) {
+    return std::pair(result.objective, result.makespan);
+  };
+  SearchResult& result = best.result;
+  other.result.lower_bound = result.lower_bound;
+  other.result.iterations += result.iterations;
+  result.iterations = other.result.iterations;
+  SearchResult& faster = other.result.best_makespan < result.best_makespan ? other.result : result;
+  const Time best_makespan = faster.best_makespan;
+  Schedule fastest = std::move(faster.fastest);
+  if (merit(other.result) < merit(result)) best = std::move(other);
+  best.result.best_makespan = best_makespan;
+  best.result.fastest = std::move(fastest);
+}
+
+}  // namespace
+
+bool has_choices(const Problem& problem) {
+  return std::ranges::any_of(problem.keeping_options,
+                             [](const auto& options) { return !options.empty(); });
+}
+
+std::vector<Schedule> seeds_for(const Problem& problem, std::span<const Schedule> seeds) {
+  std::vector<Schedule> fitted;
+  for (const Schedule& seed : seeds) {
+    fitted.push_back(verify(problem, seed).empty() ? seed : with_restores(problem, seed));
+  }
+  return fitted;
+}
+
+Problem with_all_kept(const Problem& problem) {
+  Problem all = chosen(problem, Choice(static_cast<std::size_t>(problem.stages()), 0));
+  all.keeping_options.clear();
+  return all;
+}
+
+Problem with_least_kept(const Problem& problem) {
+  Problem least = chosen(problem, least_choice(problem));
+  least.keeping_options.clear();
+  return least;
+}
+
+Time lower_bound_of_choices(const Problem& problem, BoundEffort effort) {
+  constexpr std::size_t kFew = 16;
+  const Time bound = lower_bound(relaxed(problem), effort);
+  if (!has_choices(problem) || count_choices(problem, kFew) > kFew) return bound;
+  std::optional<Time> least;
+  Choice choice(static_cast<std::size_t>(problem.stages()), 0);
+  do {
+    const Problem each = chosen(problem, choice);
+    if (!fits(each)) continue;
+    const Time its = lower_bound(each, effort);
+    if (!least || its < *least) least = its;
+  } while (next_choice(problem, choice));
+  return least ? std::max(bound, *least) : bound;
+}
+
+ChosenSearch search_choices(const Problem& problem, std::span<const Schedule> seeds,
+                            const SearchBudget& budget) {
+  if (!has_choices(problem)) return {problem, search(problem, seeds, budget)};
+  return ChoiceSearch(problem, seeds, budget).run();
+}
+
+ChosenSearch search_choices_by(const Problem& problem, std::span<const Schedule> seeds,
+                               const SearchBudget& budget, const GoalSearch& search_on) {
+  if (!has_choices(problem)) return {problem, search_on(problem, seeds, budget)};
+  SearchBudget share = budget;
+  if (share.time) *share.time /= 3;
+  SearchBudget silent = share;
+  silent.progress = nullptr;
+  const ChosenSearch fast = search_choices(problem, seeds, silent);
+  std::vector<Schedule> more(seeds.begin(), seeds.end());
+  more.push_back(fast.result.schedule);
+  more.back().name = fast.result.found_by;
+  const auto search_under = [&](const Problem& chosen) {
+    return ChosenSearch{chosen, search_on(chosen, seeds_for(chosen, more), share)};
+  };
+  ChosenSearch best = search_under(fast.problem);
+  SearchResult& result = best.result;
+  if (result.found_by == "seed " + fast.result.found_by) result.found_by = fast.result.found_by;
+  result.lower_bound = std::min(result.makespan, fast.result.lower_bound);
+  result.iterations += fast.result.iterations;
+  const Problem kept = chosen(problem, Choice(static_cast<std::size_t>(problem.stages()), 0));
+  if (!same_kinds(kept, fast.problem) && fits(kept)) take_better(best, search_under(kept));
+  return best;
+}
+
+}  // namespace counterflow
