@@ -104,6 +104,26 @@ void doubled_parameters(const Plan& plan, std::vector<std::string>& out) {
                   p, plan.problem.stages()));
 }
 
+// Ways to hold less that the config offers and this schedule does not take, unasked.
+void unused_choice(const Plan& plan, std::vector<std::string>& out) {
+  const Config& config = plan.config;
+  const bool both = config.recompute && config.offload;
+  if (!config.recompute && !config.offload) return;
+  const std::string what = both               ? "stages.recompute and stages.offload are"
+                           : config.recompute ? "stages.recompute is"
+                                              : "stages.offload is";
+  if (plan.problem.forward_only) {
+    out.push_back(fmt::format("{} not used: without a backward nothing is held for it.", what));
+    return;
+  }
+  const bool searched = plan.family == nullptr && !plan.file;
+  if (searched || !plan.problem.keeping.empty()) return;
+  out.push_back(
+      fmt::format("{} not used: this schedule keeps all activations. `counterflow search` chooses "
+                  "which stages hold less; always: all makes every stage.",
+                  what));
+}
+
 }  // namespace
 
 std::vector<std::string> warnings(const Plan& plan, const Report& report) {
@@ -112,6 +132,7 @@ std::vector<std::string> warnings(const Plan& plan, const Report& report) {
   short_warm_up(plan, out);
   uneven_memory(plan, report, out);
   doubled_parameters(plan, out);
+  unused_choice(plan, out);
   return out;
 }
 

@@ -83,6 +83,9 @@ void read_model(const Cursor& root, Config& config) {
   const auto layers = root.find("layers");
   const auto layout = root.find("layout");
   if (stages && layers) {
+    for (const std::string_view key : {"recompute", "offload"}) {
+      if (const auto keeping = stages->find(key)) refuse_with_layers(*keeping);
+    }
     layers->fail("given beside stages, which they stand in for; keep one of the two");
   }
   if (layout && !layers) layout->fail("given without layers, which it cuts; add them");

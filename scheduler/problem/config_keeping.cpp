@@ -11,14 +11,14 @@ namespace counterflow {
 namespace {
 
 void read_always(const Cursor& at, KeepingConfig& config) {
-  if (!at.is_list()) {
-    (void)at.choice({"all"});
+  constexpr std::string_view kWhat = "stage numbers such as [0, 1], or the word all";
+  if (!at.is_list() && !at.is_map() && at.text(kWhat) == "all") {
     config.always_all = true;
     return;
   }
   std::set<int> seen;
   config.always = at.located([&](const Cursor& list) {
-    return list.list_of("stage numbers, or the word all", [&](const Cursor& c) {
+    return list.list_of(kWhat, [&](const Cursor& c) {
       const int stage = c.small_integer(0, kMaxStages - 1);
       if (!seen.insert(stage).second) c.fail(fmt::format("{} is given twice; remove one", stage));
       return stage;
@@ -56,6 +56,12 @@ KeepingConfig read_one(const Cursor& at, const Config& config, bool copies) {
 }
 
 }  // namespace
+
+void refuse_with_layers(const Cursor& keeping) {
+  keeping.fail(
+      "not possible with layers: whole stages recompute or offload; give stages in the place of "
+      "layers");
+}
 
 void read_keeping(const Cursor& at, Config& config) {
   if (const auto c = at.find("recompute")) config.recompute = read_one(*c, config, false);

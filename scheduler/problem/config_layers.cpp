@@ -83,6 +83,9 @@ void read_memory(const Cursor& at, Layer& layer) {
 
 // One entry of the list: a layer, and how many of it stand there.
 std::pair<Layer, std::size_t> read_layer(const Cursor& at) {
+  for (const std::string_view key : {"recompute", "offload"}) {
+    if (const auto keeping = at.find(key)) refuse_with_layers(*keeping);
+  }
   at.allow_keys({"kind", "letter", "repeat", "forward", "backward_input", "backward_weight",
                  "activation", "weight_activation", "static", "message", "frozen"});
   Layer layer;

@@ -12,6 +12,8 @@ namespace counterflow {
 void read_pipeline(const Cursor& at, Config& config);
 void read_stages(const Cursor& at, Config& config);
 void read_keeping(const Cursor& at, Config& config);  // recompute and offload, of the stages
+// What says so of layers, which cannot.
+[[noreturn]] void refuse_with_layers(const Cursor& keeping);
 void read_layers(const Cursor& at, Config& config);
 // After the pipeline and the layers. Where it is the only one to say how many stages a rank has, it
 // sets `chunks`.

@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
          "stages.recompute.times: unknown key; did you mean time?"},
         {"RecomputeHasNoBandwidth",
          {kActivation, "stages.recompute={activation: 1B, bandwidth: 1GB/s}"},
-         "stages.recompute.bandwidth: unknown key; did you mean always?"},
+         "stages.recompute.bandwidth: unknown key; the keys here are time, activation, always"},
         {"NothingKeptSaid",
          {kActivation, "stages.recompute={time: 1ms}"},
          "stages.recompute.activation: missing; write for example activation: 2MiB"},
@@ -57,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
          "stages.recompute.always[1]: 1 is given twice; remove one"},
         {"AlwaysAWord",
          {kActivation, "stages.recompute={activation: 1B, always: every}"},
-         "stages.recompute.always: every is not one of all; did you mean all?"},
+         "stages.recompute.always: every is not a list; write a list of stage numbers such as "
+         "[0, 1], or the word all"},
         {"AlwaysBoth",
          {kActivation, "stages.recompute={activation: 1B, always: all}",
           "stages.offload={activation: 1B, time: 1ms, always: [1]}"},
@@ -66,6 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
          {kActivation, "stages.recompute={activation: 1B, time: -1ms}"},
          "stages.recompute.time: -1ms is negative; a duration is zero or more, for example "
          "18.522ms"},
+        {"BesideLayers",
+         {kActivation, "layers=[{forward: 1ms}]", "stages.recompute={activation: 1B}"},
+         "stages.recompute: not possible with layers: whole stages recompute or offload; give "
+         "stages in the place of layers"},
         {"TogetherApart",
          {"pipeline.keep_together=[[0, 1]]"},
          "pipeline.keep_together: stages 0 and 1 do not share a rank: they are on ranks 0 and 1; "
@@ -79,6 +84,14 @@ INSTANTIATE_TEST_SUITE_P(
          "pipeline.keep_together[0]: a group of 1; name two at least that must share a rank"},
     }),
     case_name<OverrideCase>);
+
+TEST(KeepingOfLayers, IsRefused) {
+  EXPECT_EQ(refusal("pipeline: {ranks: 2, microbatches: 4, schedule: 1f1b}\n"
+                    "layers:\n"
+                    "  - {forward: 1ms, offload: {activation: 1B, time: 1ms}}\n"),
+            "model.yaml:3:29: layers[0].offload: not possible with layers: whole stages recompute "
+            "or offload; give stages in the place of layers");
+}
 
 }  // namespace
 }  // namespace counterflow::testing
