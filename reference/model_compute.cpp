@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -23,13 +25,18 @@ std::span<float> elements(const Op& op, exec::Buffer buffer, std::size_t count, 
   return {reinterpret_cast<float*>(buffer.data()), count};
 }
 
+// What is not held: a backward that needed it would show.
+void let_go(const Operands<float>& operands) {
+  std::ranges::fill(operands.saved, std::numeric_limits<float>::quiet_NaN());
+}
+
 }  // namespace
 
 ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem)
     : model_(model), problem_(problem) {
   for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
     for (Stage stage = 0; stage < model.stages(); ++stage) {
-      copies_.push_back({model.initial_parameters(stage), {}, {}});
+      copies_.push_back({model.initial_parameters(stage), {}, {}, {}});
     }
   }
 }
@@ -63,8 +70,20 @@ void ModelCompute::one(const Op& op, const exec::OpBuffers& buffers) {
   Copy& copy = copies_[index(op.stage, op.replica)];
   switch (op.kind) {
     case OpKind::forward:
-      copy.losses[static_cast<std::size_t>(op.microbatch)] =
-          model_.forward(op, copy.parameters, operands(op, buffers));
+      forward(op, operands(op, buffers), copy);
+      break;
+    case OpKind::recompute:
+      model_.forward(op, copy.parameters, operands(op, buffers));  // its outputs left long ago
+      break;
+    case OpKind::offload: {
+      const Operands<float> given = operands(op, buffers);
+      copy.offloaded[op.microbatch].assign(given.saved.begin(), given.saved.end());
+      let_go(given);
+      break;
+    }
+    case OpKind::reload:
+      std::ranges::copy(copy.offloaded.at(op.microbatch), operands(op, buffers).saved.begin());
+      copy.offloaded.erase(op.microbatch);
       break;
     case OpKind::backward:
     case OpKind::backward_input:
@@ -73,6 +92,14 @@ void ModelCompute::one(const Op& op, const exec::OpBuffers& buffers) {
       break;
     default:
       break;  // UNSHARD and the like: every rank holds its weights whole
+  }
+}
+
+void ModelCompute::forward(const Op& op, const Operands<float>& given, Copy& copy) {
+  copy.losses[static_cast<std::size_t>(op.microbatch)] = model_.forward(op, copy.parameters, given);
+  if (problem_.restores(op.stage, op.microbatch) &&
+      problem_.keeping_of(op.stage).kind == KeepingKind::recompute) {
+    let_go(given);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "executor/compute.h"
@@ -29,12 +30,15 @@ class ModelCompute final : public exec::Compute {
     std::vector<float> parameters;
     OrderedSum<float> gradient;
     std::vector<float> losses;  // [microbatch]
+    // [microbatch] what F saved, while it is on the host.
+    std::map<Microbatch, std::vector<float>> offloaded;
   };
   [[nodiscard]] std::size_t index(Stage stage, int replica) const {
     return static_cast<std::size_t>(replica) * static_cast<std::size_t>(model_.stages()) +
            static_cast<std::size_t>(stage);
   }
   void one(const Op& op, const exec::OpBuffers& buffers);
+  void forward(const Op& op, const Operands<float>& operands, Copy& copy);
   void backward(const Op& op, const Operands<float>& operands, Copy& copy);
   [[nodiscard]] Operands<float> operands(const Op& op, const exec::OpBuffers& buffers) const;
   [[nodiscard]] OrderedSum<float> zero_gradient(const Chunk& chunk) const;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "executor/threads.h"
@@ -101,6 +102,28 @@ TEST(ReferenceModel, PhasesFrozenStagesAndSkipLinks) {
   Sample sample{&family, testing::family_problem(family, 5, 1, 7)};
   sample.problem.graph = StageGraph(5, {{0, 2}, {1, 2}, {2, 3}, {2, 4}, {0, 4}, {3, 4}});
   expect_the_same_bits(backend, sample, {1, 2});
+}
+
+// What a stage does not hold between F and the backward is gone there, and made again or brought
+// back.
+TEST(ReferenceModel, StagesThatRecomputeOrOffload) {
+  exec::VirtualStreams virtual_streams;
+  exec::Threads threads;
+  for (const char* name : {"1f1b", "zb-h1", "dualpipe", "zbv", "interleaved-1f1b", "gpipe"}) {
+    const Family& family = *find_family(name);
+    Sample sample{&family, testing::family_problem(family, 4, family.default_chunks, 8)};
+    for (std::size_t s = 0; s < static_cast<std::size_t>(sample.problem.stages()); ++s) {
+      sample.problem.memory[s] = {Bytes{8}, Bytes{8}};
+    }
+    std::vector<Keeping> keeping(static_cast<std::size_t>(sample.problem.stages()));
+    keeping[0] = {.kind = KeepingKind::recompute, .store = {}, .restore = Time{3}, .kept = {}};
+    keeping[2] = {
+        .kind = KeepingKind::offload, .store = Time{2}, .restore = Time{2}, .kept = Bytes{4}};
+    keeping.back() = keeping[0];
+    sample.problem = with_keeping(std::move(sample.problem), std::move(keeping));
+    expect_the_same_bits(virtual_streams, sample, {3, 4});
+    expect_the_same_bits(threads, sample, {5});
+  }
 }
 
 TEST(ReferenceModel, SeesAMicrobatchThatIsTakenForAnother) {
