@@ -81,7 +81,7 @@ SharedRun run_program(const Plan& plan, const Program& program, const std::strin
 Plan plan_of_schedule(Config config, Problem problem, Schedule schedule) {
   Plan plan;
   plan.config = std::move(config);
-  plan.problem = std::move(problem);
+  plan.problem = with_keeping_of(std::move(problem), schedule);
   plan.schedule = std::move(schedule);
   return plan;
 }
@@ -173,7 +173,9 @@ void bind_verdict(py::module_& module) {
       py::arg("problem"), py::arg("file"), py::arg("semantics") = "all", WithoutLock());
   module.def(
       "repair",
-      [](const Problem& problem, const ScheduleFile& file) { return repair(problem, file); },
+      [](const Problem& problem, const ScheduleFile& file) {
+        return repair(with_keeping_of(problem, file.compute()), file);
+      },
       py::arg("problem"), py::arg("file"), WithoutLock());
   module.def(
       "compile",

@@ -35,14 +35,34 @@ Rank checked_rank(const Problem& problem, std::int64_t rank) {
 Op checked_op(const Problem& problem, const Op& op) {
   (void)checked_stage(problem, op.stage);
   (void)checked_index(op.microbatch, static_cast<std::size_t>(problem.microbatches), "microbatch");
-  if (op.kind > OpKind::backward_weight) {
-    throw InputError("only F, B, I and W have a duration, not " + to_string(op));
+  if (op.kind > OpKind::reload) {
+    throw InputError("only F, B, I, W, RECOMPUTE, OFFLOAD and RELOAD have a duration, not " +
+                     to_string(op));
   }
   return op;
 }
 
+// Of RECOMPUTE, OFFLOAD or RELOAD: as the stage does it, or may choose to.
+std::int64_t move_ns(const Problem& problem, const Op& op) {
+  const auto has = [&op](const Keeping& way) {
+    return op.kind == way.restore_kind() || op.kind == way.store_kind();
+  };
+  if (has(problem.keeping_of(op.stage))) return problem.costs.duration(op).count();
+  if (op.stage < problem.keeping_options.size()) {
+    for (const Keeping& way : problem.keeping_options[op.stage]) {
+      if (!has(way)) continue;
+      std::vector<Keeping> keeping(static_cast<std::size_t>(problem.stages()));
+      keeping[op.stage] = way;
+      return with_keeping(problem, std::move(keeping)).costs.duration(op).count();
+    }
+  }
+  throw InputError(fmt::format("stage {} has no {}; give stages.{}", op.stage, token(op.kind),
+                               op.kind == OpKind::recompute ? "recompute" : "offload"));
+}
+
 std::int64_t duration_ns(const Problem& problem, const Op& first, const std::optional<Op>& second) {
   Slot slot{checked_op(problem, first), {}};
+  if (!second && restores_or_stores(first.kind)) return move_ns(problem, first);
   if (second) {
     slot.second = checked_op(problem, *second);
     if (first.kind != OpKind::forward || !is_backward(second->kind)) {
@@ -74,8 +94,9 @@ void require_valid(const Problem& problem, const Schedule& schedule) {
 }
 
 std::int64_t makespan_ns(const Problem& problem, const Schedule& schedule) {
-  require_valid(problem, schedule);
-  return Evaluator(problem).makespan(schedule).count();
+  const Problem its = with_keeping_of(problem, schedule);
+  require_valid(its, schedule);
+  return Evaluator(its).makespan(schedule).count();
 }
 
 void bind_structure(py::class_<Problem>& problem) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "driver/robust_search.h"
 #include "python/bind.h"
 #include "scheduler/error.h"
-#include "scheduler/search/search.h"
+#include "scheduler/search/choices.h"
 
 // scheduler/search: the best order found, by the makespan or by what it stands.
 namespace counterflow::python {
@@ -66,11 +67,16 @@ std::vector<Schedule> with_families(const Problem& problem, std::vector<Schedule
 SearchOutcome search_plain(const Problem& problem, const std::vector<Schedule>& seeds,
                            std::optional<std::int64_t> iterations, std::optional<double> seconds,
                            std::uint64_t seed, bool span, const Objective& objective) {
-  SearchObjective judge;
-  if (objective) judge = [&](const Schedule& order) { return to_time(objective(order)); };
-  return {search(problem, with_families(problem, seeds), budget_of(iterations, seconds, seed, span),
-                 judge),
-          static_cast<bool>(objective), std::nullopt};
+  const SearchBudget budget = budget_of(iterations, seconds, seed, span);
+  const std::vector<Schedule> all = with_families(problem, seeds);
+  if (!objective) return {search_choices(problem, all, budget).result, false, std::nullopt};
+  const SearchObjective judge = [&](const Schedule& order) { return to_time(objective(order)); };
+  ChosenSearch found = search_choices_by(
+      problem, all, budget,
+      [&](const Problem& chosen, std::span<const Schedule> its, const SearchBudget& share) {
+        return search(chosen, its, share, judge);
+      });
+  return {std::move(found.result), true, std::nullopt};
 }
 
 SearchOutcome search_robust(const Problem& problem, const std::vector<Schedule>& seeds,

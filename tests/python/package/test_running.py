@@ -151,6 +151,44 @@ def test_an_objective_of_your_own_is_honoured(plan):
     assert none.schedule == none.fastest
 
 
+STAGES = {
+    "forward": "2ms", "backward_input": "2ms", "backward_weight": "2ms", "activation": "100B"
+}
+ALL_KEPT = {
+    "pipeline": {"ranks": 4, "microbatches": 8, "schedule": "auto", "placement": "loop"},
+    "stages": STAGES,
+    "memory": {"limit": "150B"},
+    "jitter": {"compute": 0.1},
+}
+TIGHT = ALL_KEPT | {
+    "stages": STAGES | {
+        "recompute": {"activation": "10B"},
+        "offload": {"activation": "20B", "time": "1ms"},
+    }
+}
+
+
+def test_what_stages_keep_is_chosen_and_carried():
+    problem = cf.plan(TIGHT).problem
+    assert problem.duration_ns(cf.Op("RECOMPUTE", 0, 3)) == 2_000_000
+    assert problem.duration_ns(cf.Op("OFFLOAD", 0, 3)) == 1_000_000
+    assert problem.duration_ns(cf.Op("RELOAD", 0, 3)) == 1_000_000
+    with pytest.raises(cf.InputError, match="stage 1 has no RELOAD; give stages.offload"):
+        cf.plan(BASIC).problem.duration_ns(cf.Op("RELOAD", 1))
+    kept = cf.search(cf.plan(ALL_KEPT), iterations=200)
+    for asked in ({}, {"goal": "p95", "trials": 20}, {"objective": lambda _: 1.0}):
+        found = cf.search(cf.plan(TIGHT), iterations=200, **asked)
+        kinds = {slot.first.kind for rank in range(4) for slot in found.schedule.slots(rank)}
+        assert found.makespan_ns == cf.makespan_ns(problem, found.schedule)
+        assert cf.verify(problem, found.schedule).ok
+        run = cf.run(cf.plan(TIGHT, schedule=found.schedule))
+        assert run.report.makespan_ns == found.makespan_ns
+        assert max(rank.peak_memory_bytes for rank in run.report.per_rank) <= 150
+        if not asked:
+            assert kinds & {"RECOMPUTE", "RELOAD"}
+            assert found.makespan_ns < kept.makespan_ns
+
+
 def test_what_an_objective_raises_comes_out(plan):
     def refuse(_):
         raise LookupError("no such order")
