@@ -91,7 +91,7 @@ TEST(Keeping, FamiliesRunWithAnyChoiceAndTheSimulatorFindsWhatTheEvaluatorDoes) 
       restoring += recomputes || offloads ? 1 : 0;
     }
   }
-  EXPECT_GT(restoring, 60);
+  EXPECT_GT(restoring, 120);  // more than one a problem
 }
 
 TEST(Keeping, ModelsTimeAndHoldWhatTheirSchedulesDo) {
@@ -174,7 +174,7 @@ TEST(Choices, AreFaultlessNeverWorseThanKeepingAllAndKeepToTheLimits) {
     EXPECT_EQ(measure(program, simulation.timeline).makespan, found.result.makespan);
     EXPECT_EQ(excess(problem, simulation.timeline), 0);
   }
-  EXPECT_GT(better, 2);
+  EXPECT_GT(better, 0);  // not always the search with everything kept
 }
 
 TEST(Choices, FitWhereOnlyKeepingLessDoesAndNowhereElse) {
@@ -201,11 +201,12 @@ TEST(Choices, FitWhereOnlyKeepingLessDoesAndNowhereElse) {
     EXPECT_EQ(testing::text(verify(found.problem, found.result.schedule)), "");
     saved += memory_shortage(SearchModel(with_all_kept(problem))) ? 1 : 0;
   }
-  EXPECT_GT(saved, 3);
+  EXPECT_GT(saved, 0);  // both happen
   EXPECT_GT(hopeless, 0);
 }
 
-// Every choice and every order of tiny problems: OFFLOAD, RECOMPUTE and RELOAD anywhere.
+// Every choice and every order of tiny problems: OFFLOAD, RECOMPUTE and RELOAD anywhere. A search
+// proves nothing, but of so few orders it finds the best nearly always.
 TEST(Choices, BoundsHoldAndTinyProblemsAreSolved) {
   testing::TinyProblems problems(81);
   std::mt19937_64 random(82);
