@@ -123,13 +123,13 @@ std::string legend(const Frontier& frontier) {
   for (const Entry& entry : entries) {
     svg += line(x, x + 24, 22, entry.stroke);
     svg += label(x + 30, 26, "start", entry.text);
-    x += 60 + 6.5 * static_cast<double>(entry.text.size());
+    x += 56 + 5.8 * static_cast<double>(entry.text.size());
   }
   return svg;
 }
 
 std::string time_axis(const Axes& axes) {
-  std::string svg = label(kLeft - 8, kTop - 8, "end", "makespan, ms");
+  std::string svg = label(kLeft - 8, kTop - 16, "end", "makespan, ms");
   for (const double time : axes.ticks()) {
     svg += line(kLeft, kWidth - kRight, axes.y(time), "stroke=\"#ddd\"");
     svg += label(kLeft - 8, axes.y(time) + 4, "end", fmt::format("{:.6g}", time));

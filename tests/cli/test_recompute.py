@@ -65,7 +65,8 @@ def test_the_same_budget_gives_the_same_choice(counterflow, config):
 
 
 def test_where_nothing_fits_the_way_out_is_named(counterflow, config):
-    kept = "".join(line + "\n" for line in TIGHT.splitlines() if "B," not in line)
+    lines = TIGHT.splitlines(keepends=True)
+    kept = "".join(line for line in lines if "recompute" not in line and "offload" not in line)
     result = counterflow("search", config(kept), "--set", "memory.limit=90B", code=1)
     assert "let its stages keep less (stages.recompute or stages.offload)" in result.err
     result = counterflow("search", config(TIGHT), "--set", "memory.limit=90B", code=1)
@@ -73,11 +74,12 @@ def test_where_nothing_fits_the_way_out_is_named(counterflow, config):
 
 
 def test_frontier_with_and_without(counterflow, config, tmp_path):
-    path = config(TIGHT)
+    path = config(TIGHT.replace("loop", "v"))  # two stages a rank: less than both may be held
     result = counterflow("frontier", path, "--points", "4", "--iterations", "300", "-o", tmp_path,
                          "--json", code=0).json
     points = result["points"]
     assert points[0]["recompute"] or points[0]["offload"]
+    assert points[0]["all_kept_ns"] is None
     assert points[-1]["recompute"] == points[-1]["offload"] == []
     makespans = [point["makespan_ns"] for point in points]
     assert makespans == sorted(makespans, reverse=True)
@@ -91,6 +93,32 @@ def test_frontier_with_and_without(counterflow, config, tmp_path):
     assert sum(node.tag.endswith("path") for node in svg.iter()) == 4
     table = counterflow("frontier", path, "--points", "2", "--iterations", "50", code=0).out
     assert "recompute" in table.splitlines()[0]
+
+
+@pytest.mark.parametrize("goal", ["mean", "p95"])
+def test_goals_under_jitter_choose_too(counterflow, config, goal):
+    path = config(TIGHT + "jitter: {compute: 0.1}\n")
+    arguments = ("--goal", goal, "--trials", "20", "--iterations", "200", "--json")
+    found = counterflow("search", path, *arguments, code=0).json
+    assert found.get("recompute", []) + found.get("offload", [])
+    assert found["robustness"]["gain_ns"] >= 0
+    assert all(rank["peak_memory_bytes"] <= 150 for rank in found["per_rank"])
+    kept = "".join(line for line in TIGHT.splitlines(keepends=True)
+                   if "recompute" not in line and "offload" not in line)
+    without = counterflow("search", config(kept + "jitter: {compute: 0.1}\n"), *arguments,
+                          code=0).json
+    figure = f"{goal}_ns"
+    assert found["robustness"]["chosen"][figure] < without["robustness"]["chosen"][figure]
+
+
+def test_a_family_that_could_hold_less_says_so(counterflow, config):
+    path = config(TIGHT)
+    wide = ("--set", "pipeline.schedule=1f1b", "--set", "memory.limit=1000B")
+    result = counterflow("simulate", path, *wide, code=0)
+    assert "stages.recompute and stages.offload are not used" in result.err + result.out
+    always = ("--set", "stages.offload={activation: 20B, time: 1ms, always: all}")
+    result = counterflow("simulate", path, *wide, *always, code=0)
+    assert "not used" not in result.err + result.out
 
 
 @pytest.mark.parametrize("command", ["simulate", "search"])
