@@ -23,6 +23,12 @@ endif()
 if(COUNTERFLOW_BENCHMARKS)
   counterflow_find(benchmark libbenchmark-dev 1.7)
 endif()
+# Without it everything works but `run --backend gloo`, which says so.
+find_package(Gloo CONFIG QUIET)
+set(COUNTERFLOW_HAS_GLOO ${Gloo_FOUND})
+if(NOT COUNTERFLOW_HAS_GLOO)
+  message(STATUS "No gloo: run --backend gloo is left out; apt-get install libgloo-dev adds it")
+endif()
 # yaml-cpp 0.7 exports yaml-cpp, 0.8 yaml-cpp::yaml-cpp.
 if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)

@@ -1,5 +1,6 @@
-# counterflow_layer(name [USES layer...] [LINKS library...])
-# A folder as a static library counterflow_<name>, of all its sources. Headers are included from the
+# counterflow_layer(name [USES layer...] [LINKS library...] [EXCEPT folder...])
+# A folder as a static library counterflow_<name>, of all its sources but those of the folders that
+# are libraries of their own. Headers are included from the
 # project's root; what a layer does not use it cannot link, and tests/layers.py checks the includes.
 add_library(counterflow_options INTERFACE)
 target_compile_options(counterflow_options INTERFACE -Wall -Wextra -Wconversion -Wshadow)
@@ -21,8 +22,11 @@ if(COUNTERFLOW_FUZZ)
 endif()
 
 function(counterflow_layer name)
-  cmake_parse_arguments(arg "" "" "USES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "USES;LINKS;EXCEPT" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(folder IN LISTS arg_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${folder}/")
+  endforeach()
   add_library(counterflow_${name} STATIC ${sources})
   target_include_directories(counterflow_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(counterflow_${name} PRIVATE counterflow_options)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,12 +19,15 @@ struct Failure {
   std::uint32_t instruction = 0;
   int step = 0;
   std::string reason;  // "waits for F3 of stage 2 from rank 1, which has not posted its send"
+  // The rank at which the chain of those that wait ends; none where it is a cycle.
+  std::optional<Rank> culprit{};
 };
 
 struct RunSettings {
   int steps = 1;
   std::uint64_t seed = 0;  // of the interleaving, where the backend chooses one
   ExecutionModel execution = ExecutionModel::nccl();  // the rules transfers follow
+  std::function<void(int)> step_done{};  // called with the number of steps completed; may be empty
 };
 
 struct RunResult {

@@ -2,20 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
-#include "scheduler/ir/schedule_file.h"
+#include "executor/progress.h"
 
 namespace counterflow::exec {
-namespace {
-
-std::string describe(const Payload& payload) {
-  return fmt::format("the {} of microbatch {}{} from stage {} to stage {}", name(payload.kind),
-                     payload.microbatch, payload.replica == 1 ? " (second copy)" : "", payload.from,
-                     payload.to);
-}
-
-}  // namespace
 
 Exchange::Exchange(const Program& program, const Matching& matching, Semantics semantics,
                    std::vector<RankMemory>& memories)
@@ -79,9 +71,8 @@ void Exchange::deliver(Matching::End send, Matching::End receive, Buffer from, O
   outcome.at = receive;
   if (outcome.fault.empty()) use(receive, outcome);
   const Buffer to = data(receive);
-  if (outcome.fault.empty() && !from.empty() && !to.empty()) {
-    std::memcpy(to.data(), from.data(), from.size());
-  }
+  const std::size_t size = std::min(from.size(), to.size());
+  if (outcome.fault.empty() && size > 0) std::memcpy(to.data(), from.data(), size);
 }
 
 std::string Exchange::mismatch(Matching::End send, Matching::End receive) const {

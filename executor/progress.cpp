@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "scheduler/graph/collective_groups.h"
@@ -23,6 +25,17 @@ class Explainer {
         prerequisites_(prerequisites),
         progress_(progress) {}
 
+  // Of a rank that is there, if there is one.
+  [[nodiscard]] Index first_blocked() const {
+    std::optional<Index> first;
+    for (Index index = 0; index < prerequisites_.size(); ++index) {
+      if (progress_.ended(index) || !gone(prerequisites_.rank(index)).empty()) continue;
+      if (progress_.begun(index)) return index;
+      if (!first) first = index;
+    }
+    return first.value_or(0);
+  }
+
   [[nodiscard]] std::string reason(Index index) const {
     const std::uint32_t rank = prerequisites_.rank(index);
     const Instruction& what = instruction(index);
@@ -31,26 +44,143 @@ class Explainer {
                          called(rank, what), rank);
     }
     if (what.kind == InstructionKind::collective) return absent_from(index);
-    if (what.kind != InstructionKind::transfer) {
-      return fmt::format("{} has begun and does not end", to_string(what.op));
+    const std::optional<std::uint32_t> waiting = waits_for(index);
+    if (!waiting) return fmt::format("{} has begun and does not end", to_string(what.op));
+    const Transfer& transfer = program_.ranks[rank].transfers[*waiting];
+    const Matching::End other = matching_.partner(rank, *waiting);
+    if (!other.exists()) {
+      return fmt::format("{} waits for rank {}, which has nothing to match it", to_string(what.op),
+                         transfer.peer);
     }
-    for (std::uint32_t k = what.body.first; k < what.body.first + what.body.count; ++k) {
-      const Matching::End other = matching_.partner(rank, k);
-      const Transfer& transfer = program_.ranks[rank].transfers[k];
-      if (!other.exists()) {
-        return fmt::format("{} waits for rank {}, which has nothing to match it",
-                           to_string(what.op), transfer.peer);
-      }
-      const Index there =
-          prerequisites_.index(other.rank, matching_.instruction(other.rank, other.transfer));
-      if (progress_.begun(there)) continue;
-      return fmt::format("{} waits for {} of rank {}, which has not begun: {}", to_string(what.op),
-                         to_string(instruction(there).op), other.rank, doing(other.rank));
+    const Index there = owner(other);
+    const std::string at =
+        fmt::format("{} of rank {}", to_string(instruction(there).op), other.rank);
+    if (const std::string why = gone(other.rank); !why.empty()) {
+      return fmt::format("{} waits for {}: rank {} {}", to_string(what.op), at, other.rank, why);
     }
-    return fmt::format("{} has begun and does not end", to_string(what.op));
+    if (progress_.begun(there)) {
+      return fmt::format("{} waits for {}, which has {}: {} does not arrive", to_string(what.op),
+                         at, progress_.ended(there) ? "ended" : "begun",
+                         describe(transfer.payload));
+    }
+    return fmt::format("{} waits for {}, which has not begun: {}", to_string(what.op), at,
+                       doing(other.rank));
+  }
+
+  // Follows what waits for what to where it ends.
+  [[nodiscard]] ChainEnd chain(Index index) const {
+    std::vector<Index> seen;
+    while (std::ranges::find(seen, index) == seen.end()) {
+      const Index last = seen.empty() ? index : seen.back();
+      seen.push_back(index);
+      const Link link = next(index, last);
+      if (const auto* end = std::get_if<ChainEnd>(&link)) return *end;
+      index = std::get<Index>(link);
+    }
+    return {ChainEnd::Kind::cycle, index, std::nullopt};
   }
 
  private:
+  [[nodiscard]] std::string gone(std::uint32_t rank) const {
+    return progress_.gone ? progress_.gone(rank) : std::string();
+  }
+  [[nodiscard]] Index owner(Matching::End end) const {
+    return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
+  }
+
+  // What an instruction waits for in its turn, or the end of the chain. `last` waits for it.
+  using Link = std::variant<Index, ChainEnd>;
+  [[nodiscard]] Link next(Index index, Index last) const {
+    const auto here = static_cast<Rank>(prerequisites_.rank(index));
+    const ChainEnd busy{ChainEnd::Kind::busy, last, here};
+    if (!progress_.begun(index)) {
+      const std::optional<Index> before = holds_back(index);
+      return before ? Link(*before) : busy;  // about to begin
+    }
+    if (instruction(index).kind == InstructionKind::collective) return absent(index, busy);
+    const std::optional<std::uint32_t> waiting = waits_for(index);
+    return waiting ? other_end(index, *waiting) : busy;
+  }
+
+  [[nodiscard]] Link other_end(Index index, std::uint32_t waiting) const {
+    using Kind = ChainEnd::Kind;
+    const std::uint32_t rank = prerequisites_.rank(index);
+    const Transfer& transfer = program_.ranks[rank].transfers[waiting];
+    const Matching::End other = matching_.partner(rank, waiting);
+    const Rank there = transfer.peer;
+    if (!other.exists()) return ChainEnd{Kind::nobody, index, there};
+    if (!gone(other.rank).empty()) return ChainEnd{Kind::gone, index, there};
+    if (!progress_.begun(owner(other))) return owner(other);
+    // Both ends are there: what was sent was lost.
+    return ChainEnd{Kind::lost, index, transfer.is_send ? static_cast<Rank>(rank) : there};
+  }
+
+  // Who does not come to a collective, and why.
+  [[nodiscard]] Link absent(Index index, const ChainEnd& busy) const {
+    const CollectiveGroup group = group_of(index);
+    if (!group.possible) {
+      const auto stays_away = std::ranges::find_if(group.communicator, [&](Rank rank) {
+        return std::ranges::none_of(group.members, [&](const CollectiveGroup::Member& member) {
+          return static_cast<Rank>(member.rank) == rank;
+        });
+      });
+      const bool all_come = stays_away == group.communicator.end();
+      return ChainEnd{ChainEnd::Kind::nobody, index, all_come ? busy.culprit : *stays_away};
+    }
+    for (const CollectiveGroup::Member& member : group.members) {
+      const Index there = prerequisites_.index(member.rank, member.instruction);
+      if (progress_.begun(there)) continue;
+      if (gone(member.rank).empty()) return there;
+      return ChainEnd{ChainEnd::Kind::gone, index, static_cast<Rank>(member.rank)};
+    }
+    return busy;
+  }
+
+  // Those that a collective brings together: each is of one group.
+  [[nodiscard]] CollectiveGroup group_of(Index index) const {
+    std::vector<CollectiveGroup> groups = collective_groups(program_);
+    const auto group = std::ranges::find_if(groups, [&](const CollectiveGroup& each) {
+      return std::ranges::any_of(each.members, [&](const CollectiveGroup::Member& member) {
+        return prerequisites_.index(member.rank, member.instruction) == index;
+      });
+    });
+    return std::move(*group);
+  }
+
+  // Of an instruction that has begun, the transfer that it waits for: the first whose other end has
+  // not begun, else the first whose other end is not known to have met it.
+  [[nodiscard]] std::optional<std::uint32_t> waits_for(Index index) const {
+    const Instruction& what = instruction(index);
+    if (what.kind != InstructionKind::transfer) return std::nullopt;
+    const std::uint32_t rank = prerequisites_.rank(index);
+    std::optional<std::uint32_t> met;
+    for (std::uint32_t k = what.body.first; k < what.body.first + what.body.count; ++k) {
+      const Matching::End other = matching_.partner(rank, k);
+      if (!other.exists() || !gone(other.rank).empty() || !progress_.begun(owner(other))) return k;
+      const bool lost = !program_.ranks[rank].transfers[k].is_send && progress_.ended(owner(other));
+      if (!met || lost) met = k;
+    }
+    return met;
+  }
+
+  // An instruction of the same rank that has not come far enough for this one to begin.
+  [[nodiscard]] std::optional<Index> holds_back(Index index) const {
+    const std::uint32_t rank = prerequisites_.rank(index);
+    const auto size = static_cast<std::uint32_t>(program_.ranks[rank].instructions.size());
+    const auto names = [&](std::span<const Index> list) {
+      return std::ranges::find(list, index) != list.end();
+    };
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const Index before = prerequisites_.index(rank, i);
+      // A stream issues in order, whatever may overtake what it has issued.
+      const bool ahead = before < index && instruction(before).stream == instruction(index).stream;
+      if (ahead && !progress_.begun(before)) return before;
+      if (!progress_.ended(before) && names(prerequisites_.after_end(before))) return before;
+      if (!progress_.begun(before) && names(prerequisites_.after_begin(before))) return before;
+    }
+    return std::nullopt;
+  }
+
   // What an instruction is called in words.
   [[nodiscard]] std::string called(std::uint32_t rank, const Instruction& what) const {
     if (what.kind != InstructionKind::collective) return to_string(what.op);
@@ -63,19 +193,15 @@ class Explainer {
   [[nodiscard]] std::string absent_from(Index index) const {
     const std::uint32_t rank = prerequisites_.rank(index);
     const std::string what = called(rank, instruction(index));
-    const std::vector<CollectiveGroup> groups = collective_groups(program_);
-    const auto group = std::ranges::find_if(groups, [&](const CollectiveGroup& each) {
-      return std::ranges::any_of(each.members, [&](const CollectiveGroup::Member& member) {
-        return prerequisites_.index(member.rank, member.instruction) == index;
-      });
-    });
-    if (!group->possible) {
+    const CollectiveGroup group = group_of(index);
+    if (!group.possible) {
       return fmt::format("{} never begins: not every member calls it, or not for the same", what);
     }
-    for (const CollectiveGroup::Member& member : group->members) {
+    for (const CollectiveGroup::Member& member : group.members) {
       if (progress_.begun(prerequisites_.index(member.rank, member.instruction))) continue;
-      return fmt::format("{} waits for rank {}, which has not begun it: {}", what, member.rank,
-                         doing(member.rank));
+      const std::string why = gone(member.rank);
+      return fmt::format("{} waits for rank {}, which {}", what, member.rank,
+                         why.empty() ? "has not begun it: " + doing(member.rank) : why);
     }
     return fmt::format("{} has begun and does not end", what);
   }
@@ -104,20 +230,32 @@ class Explainer {
 
 }  // namespace
 
+ChainEnd chain_end(const Program& program, const Matching& matching,
+                   const Prerequisites& prerequisites, const Progress& progress, Index from) {
+  return Explainer(program, matching, prerequisites, progress).chain(from);
+}
+
+Failure failure_at(const Program& program, const Matching& matching,
+                   const Prerequisites& prerequisites, const Progress& progress,
+                   const ChainEnd& end, int step) {
+  return {static_cast<Rank>(prerequisites.rank(end.last)), prerequisites.instruction(end.last),
+          step, Explainer(program, matching, prerequisites, progress).reason(end.last),
+          end.culprit};
+}
+
 Failure why_stuck(const Program& program, const Matching& matching,
                   const Prerequisites& prerequisites, const Progress& progress, int step) {
-  std::optional<Index> first;
-  for (Index index = 0; index < prerequisites.size(); ++index) {
-    if (progress.ended(index)) continue;
-    if (!first) first = index;
-    if (progress.begun(index)) {
-      first = index;
-      break;
-    }
-  }
-  const Index index = first.value_or(0);
-  return {static_cast<Rank>(prerequisites.rank(index)), prerequisites.instruction(index), step,
-          Explainer(program, matching, prerequisites, progress).reason(index)};
+  const Explainer explainer(program, matching, prerequisites, progress);
+  const Index index = explainer.first_blocked();
+  ChainEnd end = explainer.chain(index);
+  end.last = index;
+  return failure_at(program, matching, prerequisites, progress, end, step);
+}
+
+std::string describe(const Payload& payload) {
+  return fmt::format("the {} of microbatch {}{} from stage {} to stage {}", name(payload.kind),
+                     payload.microbatch, payload.replica == 1 ? " (second copy)" : "", payload.from,
+                     payload.to);
 }
 
 }  // namespace counterflow::exec

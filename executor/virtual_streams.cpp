@@ -61,6 +61,7 @@ class Machine {
         compute_.end_step(static_cast<Rank>(r), step_);
       }
       result.steps.push_back({std::move(timelines_)});
+      if (settings_.step_done) settings_.step_done(step_ + 1);
     }
     result.failure = std::move(failure_);
     return result;
@@ -196,8 +197,8 @@ class Machine {
 
   void fail(Index index, std::string reason) {
     if (failure_) return;
-    failure_ = Failure{static_cast<Rank>(prerequisites_.rank(index)),
-                       prerequisites_.instruction(index), step_, std::move(reason)};
+    const auto rank = static_cast<Rank>(prerequisites_.rank(index));
+    failure_ = Failure{rank, prerequisites_.instruction(index), step_, std::move(reason), rank};
   }
 
   [[nodiscard]] Failure stuck() const {

@@ -25,5 +25,6 @@ void add_partition(CLI::App& app, Command& run);
 void add_schedules(CLI::App& app, Command& run);
 void add_search(CLI::App& app, Command& run);
 void add_frontier(CLI::App& app, Command& run);
+void add_run(CLI::App& app, Command& run);
 
 }  // namespace counterflow

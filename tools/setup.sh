@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build_packages=(g++ cmake ninja-build libboost-graph-dev libyaml-cpp-dev libfmt-dev
-  nlohmann-json3-dev libcli11-dev zlib1g-dev)
+  nlohmann-json3-dev libcli11-dev zlib1g-dev libgloo-dev)
 test_packages=(libgtest-dev libbenchmark-dev graphviz python3 python3-dev python3-venv chromium
   fonts-dejavu-core clang libclang-rt-dev)
 torch_version=2.13.0  # the tests against PyTorch; its wheels for Python 3.11

@@ -127,12 +127,14 @@ TEST(Collectives, RunOnBothBackends) {
 std::string failure_of(const Program& program) {
   OnePlusRank compute;
   exec::VirtualStreams one_thread;
-  exec::Threads threads(std::chrono::milliseconds(100));
+  exec::Threads threads(std::chrono::seconds(1));
   const auto a = one_thread.run(program, compute, {}).failure;
   const auto b = threads.run(program, compute, {}).failure;
   if (!a || !b) return "";
   EXPECT_EQ(a->reason, b->reason);
-  return "rank " + std::to_string(a->rank) + ": " + a->reason;
+  EXPECT_EQ(a->culprit, b->culprit);
+  return "rank " + std::to_string(a->rank) + ": " + a->reason + "; culprit " +
+         (a->culprit ? std::to_string(*a->culprit) : "none");
 }
 
 TEST(Collectives, NameTheMemberThatDoesNotCome) {
@@ -140,19 +142,19 @@ TEST(Collectives, NameTheMemberThatDoesNotCome) {
   program.ranks[2].waits[0].generation = 1;  // never recorded
   EXPECT_EQ(failure_of(program),
             "rank 0: all_reduce 0 of communicator 0 waits for rank 2, which has not begun it: rank "
-            "2 is at all_reduce 0 of communicator 0");
+            "2 is at all_reduce 0 of communicator 0; culprit 2");
   program = reducing();
   program.ranks[1].instructions.pop_back();
   EXPECT_EQ(failure_of(program),
             "rank 0: all_reduce 0 of communicator 0 never begins: not every member calls it, or "
-            "not for the same");
+            "not for the same; culprit 1");
 }
 
 TEST(Collectives, CompareTheVersionsOfSlots) {
   Program program = reducing();
   program.ranks[1].collectives[0].version = 4;
   EXPECT_EQ(failure_of(program),
-            "rank 1: writes version 4 of slot 0 (accumulators), which holds version 1");
+            "rank 1: writes version 4 of slot 0 (accumulators), which holds version 1; culprit 1");
 }
 
 TEST(Prerequisites, ACommunicatorHoldsItsCollectivesBackToo) {

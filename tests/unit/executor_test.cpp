@@ -41,7 +41,7 @@ std::uint32_t find(const Program& program, std::size_t rank, const Op& op) {
 std::string failure_of(const Program& program, const RunSettings& settings = {}) {
   Nothing compute;
   exec::VirtualStreams one_thread;
-  exec::Threads threads(std::chrono::milliseconds(100));
+  exec::Threads threads(std::chrono::seconds(1));
   const RunResult a = one_thread.run(program, compute, settings);
   const RunResult b = threads.run(program, compute, settings);
   if (!a.failure || !b.failure) return "";

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/backend.h"
+#include "executor/processes/faults.h"
+#include "executor/processes/rank_run.h"
+
+namespace counterflow::exec {
+
+// Which rank this process is, where a launcher started one for each.
+struct LaunchedRank {
+  int rank = 0;
+  int size = 1;
+};
+// By RANK and WORLD_SIZE (torchrun), OMPI_COMM_WORLD_RANK and _SIZE, or PMI_RANK and PMI_SIZE
+// (mpirun). Throws InputError where they make no sense.
+[[nodiscard]] std::optional<LaunchedRank> launched_rank();
+
+struct GlooSettings {
+  ProcessSettings process;
+  std::vector<Fault> faults;
+};
+
+// Runs a program with one process a rank. Started by a launcher, this process is one of them: they
+// meet at rank 0 (MASTER_ADDR and MASTER_PORT), or in a directory that all see (COUNTERFLOW_STORE).
+// Otherwise it starts the ranks itself, on this machine, and none of them outlives the call. The
+// steps are those of all ranks, at rank 0 or at the caller who started them; a failure is known to
+// all. Throws EnvironmentError where ranks cannot be started or do not meet.
+[[nodiscard]] RunResult run_over_gloo(const Program& program, Compute& compute,
+                                      const GlooSettings& settings);
+
+}  // namespace counterflow::exec

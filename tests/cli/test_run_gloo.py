@@ -1,0 +1,231 @@
+"""Runs of one process a rank: alone, under a launcher, and with something that goes wrong."""
+
+import os
+import socket
+import subprocess
+import time
+
+import pytest
+from harness import TIMEOUT_S, binary
+
+CONFIG = """\
+pipeline: {ranks: 3, microbatches: 4, schedule: 1f1b}
+stages: {forward: 2ms, backward_input: 2ms, backward_weight: 2ms, activation: 1KiB}
+links: {latency: 10us, bandwidth: 1GB/s, message: 4KiB}
+execution: nccl
+"""
+# Long enough that nothing else is late, on a loaded machine under a sanitizer too.
+PATIENCE_S = 3
+# What is not late but wrong is not to be waited for.
+NO_HURRY_S = 60
+
+
+def without_launcher():
+    names = ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MASTER_ADDR")
+    return {name: value for name, value in os.environ.items() if name not in names}
+
+
+def has_gloo():
+    # What is wrong with the program comes after.
+    result = subprocess.run(
+        [binary(), "run", "--backend", "gloo", "--program", "/dev/null"],
+        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+    )
+    return result.returncode != 4
+
+
+@pytest.fixture(scope="session")
+def built_with_gloo():
+    if not has_gloo():
+        pytest.skip("built without libgloo-dev")
+
+
+needs_gloo = pytest.mark.usefixtures("built_with_gloo")
+
+
+@pytest.fixture
+def gloo(counterflow, config, tmp_path):
+    """Runs over gloo; afterwards no process and no folder of it is left."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+
+    def run(*arguments, text=CONFIG, **options):
+        env = without_launcher() | {"TMPDIR": str(folder)}
+        return counterflow("run", config(text), "--backend", "gloo", *arguments, env=env, **options)
+
+    yield run
+    assert list(folder.iterdir()) == []
+    assert children_named(str(folder)) == []
+
+
+def children_named(mark):
+    """Processes with this text in their environment, this one and its tools excepted."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                if f"TMPDIR={mark}".encode() in file.read().split(b"\0"):
+                    found.append(int(entry))
+        except OSError:
+            continue
+    return found
+
+
+@needs_gloo
+@pytest.mark.parametrize("execution", ["ideal", "nccl", "gloo"])
+def test_runs_alone(gloo, execution):
+    run = gloo("--steps", 2, "--compare", "--json", "--execution", execution, code=0).json
+    assert run["completed"] is True
+    assert len(run["makespans_ns"]) == 2
+    kinds = {kind["kind"]: kind["count"] for kind in run["prediction_error"]["kinds"]}
+    assert kinds == {"F": 12, "B": 12, "SEND_F": 8, "RECV_F": 8, "SEND_B": 8, "RECV_B": 8}
+    # Clocks are aligned: no message arrives before its sender has begun to make it.
+    assert run["report"]["makespan_ns"] > 3 * 2_000_000
+
+
+@needs_gloo
+def test_writes_what_threads_write(gloo, tmp_path):
+    gloo("-o", "out", code=0)
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"run.json", "timeline.html", "trace.json"} <= written
+
+
+LATE = [
+    ("stall@2:2", 2, "has run for"),
+    ("slow@0:4", 0, "has run for"),
+    ("drop@0:1", 0, "does not arrive"),
+]
+WRONG = [
+    ("kill@1:3", 1, "gone"),
+    ("kill@0:0", 0, "gone"),
+    ("duplicate@1:2", 1, "second time"),
+    ("reorder@2:1", 2, ""),
+    ("corrupt@1:0", 1, "other bytes"),
+    ("size@0:3", 0, "B of"),
+]
+
+
+@needs_gloo
+@pytest.mark.parametrize(
+    ("fault", "culprit", "words", "patience"),
+    [(*fault, PATIENCE_S) for fault in LATE] + [(*fault, NO_HURRY_S) for fault in WRONG],
+)
+def test_every_fault_ends_the_run_and_is_named(gloo, tmp_path, fault, culprit, words, patience):
+    # A hundred times as slow is later than the patience. That the run ends is the harness's
+    # TIMEOUT_S: patience twice, and seven seconds.
+    text = CONFIG.replace("2ms", "50ms")
+    result = gloo(
+        "--fault", fault, "--patience", f"{patience}s", "--json", "-o", "out", text=text, code=4
+    )
+    run = result.json
+    assert run["completed"] is False
+    assert run["failure"]["culprit"] == culprit, run["failure"]
+    assert words in run["failure"]["reason"]
+    assert f"rank {culprit}" in result.err
+    assert not (tmp_path / "out").exists()
+
+
+@needs_gloo
+def test_refuses_what_is_no_fault(gloo):
+    for fault in ("kill", "kill@1", "explode@1:2", "kill@-1:2", "kill@7:2", "kill@1:2x"):
+        assert fault in gloo("--fault", fault, code=2).err
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def start_ranks(config, names, more, size=3, arguments=()):
+    rank_name, size_name = names
+    processes = []
+    for rank in range(size):
+        env = without_launcher() | {rank_name: str(rank), size_name: str(size)} | more
+        processes.append(
+            subprocess.Popen(
+                [binary(), "run", config, "--backend", "gloo", "--json", *arguments],
+                env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )
+        )
+    return [(*p.communicate(timeout=TIMEOUT_S), p.returncode) for p in processes]
+
+
+@needs_gloo
+@pytest.mark.parametrize(
+    "names",
+    [("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+     ("PMI_RANK", "PMI_SIZE")],
+)
+def test_runs_under_a_launcher(config, tmp_path, names):
+    path = config(CONFIG)
+    more = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    if names[0] == "PMI_RANK":
+        (tmp_path / "store").mkdir()
+        more = {"COUNTERFLOW_STORE": str(tmp_path / "store")}
+    more["COUNTERFLOW_ADDRESS"] = "127.0.0.1"
+    ends = start_ranks(path, names, more)
+    assert [code for _, _, code in ends] == [0, 0, 0], ends
+    assert '"completed":true' in ends[0][0].replace(" ", "")
+    assert ends[1][0] == ends[2][0] == ""
+
+
+@needs_gloo
+def test_ranks_with_different_programs_do_not_start(config):
+    path = config(CONFIG)
+    more = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+            "COUNTERFLOW_ADDRESS": "127.0.0.1"}
+    env = [without_launcher() | more | {"RANK": str(r), "WORLD_SIZE": "3"} for r in range(3)]
+    processes = [
+        subprocess.Popen(
+            [binary(), "run", path, "--backend", "gloo", "--microbatches", str(5 if r == 2 else 4)],
+            env=env[r], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for r in range(3)
+    ]
+    ends = [(*p.communicate(timeout=TIMEOUT_S), p.returncode) for p in processes]
+    assert all(code == 4 for _, _, code in ends), ends
+    assert all("give all ranks the same input" in err for _, err, _ in ends)
+
+
+@needs_gloo
+def test_launcher_of_another_size(config):
+    more = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    env = without_launcher() | more | {"RANK": "0", "WORLD_SIZE": "2"}
+    result = subprocess.run(
+        [binary(), "run", config(CONFIG), "--backend", "gloo"],
+        env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+    )
+    assert result.returncode == 2
+    assert "2 ranks, the program has 3" in result.stderr
+
+
+@needs_gloo
+def test_ended_from_outside_leaves_nothing(config, tmp_path):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    text = CONFIG.replace("2ms", "500ms")
+    process = subprocess.Popen(
+        [binary(), "run", config(text), "--backend", "gloo"],
+        env=without_launcher() | {"TMPDIR": str(folder)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(children_named(str(folder))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(children_named(str(folder))) == 4
+    process.kill()
+    process.wait()
+    while children_named(str(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert children_named(str(folder)) == []
+
+
+def test_without_gloo_it_says_so(counterflow, config):
+    if has_gloo():
+        counterflow("run", config(CONFIG), "--backend", "gloo", "--help", code=0)
+    else:
+        result = counterflow("run", config(CONFIG), "--backend", "gloo", code=4)
+        assert "libgloo-dev" in result.err

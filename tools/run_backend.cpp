@@ -1,0 +1,101 @@
+#include "tools/run_backend.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "executor/threads.h"
+#include "executor/timed_compute.h"
+#include "executor/virtual_streams.h"
+#include "scheduler/error.h"
+#ifdef COUNTERFLOW_HAS_GLOO
+#include "executor/gloo/gloo.h"
+#endif
+
+namespace counterflow {
+namespace {
+
+// For what is run for its messages and buffers alone.
+class NoCompute final : public exec::Compute {
+ public:
+  void run(const exec::ComputeCall&) override {}
+};
+
+exec::RunSettings settings_of(const RunOptions& options, const RunInput& input) {
+  exec::RunSettings settings{
+      .steps = options.steps, .seed = options.seed, .execution = input.execution};
+  if (isatty(STDERR_FILENO) == 1 && !options.quiet && !options.json) {
+    settings.step_done = [steps = options.steps](int done) {
+      fmt::print(stderr, "\r\033[Krunning: step {} of {}{}", done, steps,
+                 done == steps ? "\r\033[K" : "");
+      std::fflush(stderr);
+    };
+  }
+  return settings;
+}
+
+exec::RunResult on_virtual_streams(const RunOptions& options, const RunInput& input) {
+  exec::VirtualStreams backend(true);
+  // One thread runs one op after the other: only the ops' own times can be compared.
+  if (options.compare) {
+    exec::TimedCompute compute;
+    return backend.run(input.program, compute, settings_of(options, input));
+  }
+  NoCompute compute;
+  return backend.run(input.program, compute, settings_of(options, input));
+}
+
+#ifdef COUNTERFLOW_HAS_GLOO
+exec::RunResult on_gloo(const RunOptions& options, const RunInput& input) {
+  exec::GlooSettings settings{.process = {.run = settings_of(options, input),
+                                          .patience = patience_of(options, input.program)},
+                              .faults = {}};
+  for (const std::string& text : options.faults) {
+    const exec::Fault fault = exec::parse_fault(text);
+    if (static_cast<std::size_t>(fault.rank) >= input.program.ranks.size()) {
+      throw InputError(
+          fmt::format("--fault {}: there are ranks 0 to {}", text, input.program.ranks.size() - 1));
+    }
+    settings.faults.push_back(fault);
+  }
+  exec::TimedCompute compute;
+  return exec::run_over_gloo(input.program, compute, settings);
+}
+#else
+exec::RunResult on_gloo(const RunOptions&, const RunInput&) {
+  return {};  // check_backend() has refused it
+}
+#endif
+
+}  // namespace
+
+void check_backend([[maybe_unused]] const RunOptions& options) {
+#ifndef COUNTERFLOW_HAS_GLOO
+  if (options.backend == "gloo") {
+    throw EnvironmentError(
+        "--backend gloo: this counterflow was built without gloo; apt-get install libgloo-dev and "
+        "build it again, or take --backend threads");
+  }
+#endif
+}
+
+exec::RunResult execute(const RunOptions& options, const RunInput& input) {
+  if (options.backend == "virtual") return on_virtual_streams(options, input);
+  if (options.backend == "gloo") return on_gloo(options, input);
+  exec::Threads backend(patience_of(options, input.program));
+  exec::TimedCompute compute;
+  return backend.run(input.program, compute, settings_of(options, input));
+}
+
+bool tells_result([[maybe_unused]] const RunOptions& options) {
+#ifdef COUNTERFLOW_HAS_GLOO
+  if (options.backend == "gloo") {
+    const auto place = exec::launched_rank();
+    return !place || place->rank == 0;
+  }
+#endif
+  return true;
+}
+
+}  // namespace counterflow

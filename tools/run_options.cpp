@@ -1,0 +1,150 @@
+#include "tools/run_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "driver/fault_text.h"
+#include "driver/input_file.h"
+#include "driver/pipeline.h"
+#include "report/program_json.h"
+#include "scheduler/problem/quantity.h"
+#include "simulator/simulate.h"
+#include "tools/present.h"
+#include "tools/typed_plan.h"
+
+namespace counterflow {
+namespace {
+
+constexpr int kMostSteps = 1'000'000;
+constexpr Time kPatience = std::chrono::seconds(10);
+
+// What of a program's memory no other check looks at.
+void check_slots(const Program& program, const std::string& file) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    for (const BufferSlot& slot : program.ranks[r].slots) {
+      if (slot.offset.value > kMost - slot.size.value) {
+        throw InputError(
+            fmt::format("{}: a buffer slot of rank {} ends beyond 2^62 bytes; compile "
+                        "the program again",
+                        file, r));
+      }
+    }
+    for (const Access& access : program.ranks[r].accesses) {
+      if (access.slot != kNone) continue;
+      throw InputError(fmt::format(
+          "{}: rank {} uses a buffer that is in no slot; compile the program again", file, r));
+    }
+  }
+}
+
+ExecutionModel execution_of(const RunOptions& options) {
+  if (options.execution.empty()) return ExecutionModel::nccl();
+  if (const auto model = ExecutionModel::preset(options.execution)) return *model;
+  throw InputError(
+      fmt::format("--execution {}: there are ideal, nccl and gloo", options.execution));
+}
+
+// A program on its own: its costs are its kernels', messages cost nothing.
+RunInput input_of_program(const RunOptions& options) {
+  RunInput input;
+  input.program = parse_program_json(read_input(options.program), options.program);
+  check_slots(input.program, options.program);
+  input.schedule = input.program.schedule;
+  input.execution = execution_of(options);
+  Simulation simulation = simulate(input.program, input.links, input.execution);
+  if (!simulation.diagnostics.empty()) {
+    throw InfeasibleError(fmt::format("{} gets stuck under execution '{}': {}", options.program,
+                                      input.execution.name,
+                                      simulation.diagnostics.front().message));
+  }
+  input.predicted = std::move(simulation.timeline);
+  return input;
+}
+
+std::optional<RunInput> input_of_config(const RunOptions& options) {
+  const Plan plan = make_plan(options);
+  Verdict verdict = check(plan, options.asked_semantics(), pass_observer(options));
+  if (!verdict.ok()) {
+    report_faults(plan, verdict);
+    return std::nullopt;
+  }
+  Run predicted = run(plan, std::move(*verdict.lowered));
+  return RunInput{.program = std::move(predicted.program),
+                  .schedule = predicted.report.schedule,
+                  .execution = plan.config.execution,
+                  .links = plan.problem.links,
+                  .memory_limits = plan.problem.limits.bytes,
+                  .predicted = std::move(predicted.timeline)};
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& command, RunOptions& options) {
+  CLI::Option* config = command.add_option("CONFIG", options.config, "the YAML config");
+  command
+      .add_option("--program", options.program,
+                  "run this program.json instead of what a config compiles to")
+      ->type_name("FILE")
+      ->excludes(config);
+  command
+      .add_option("--backend", options.backend,
+                  "virtual: one thread that draws its interleaving with --seed; threads: a thread "
+                  "for each stream; gloo: a process for each rank, started here or by torchrun or "
+                  "mpirun")
+      ->check(CLI::IsMember({"virtual", "threads", "gloo"}))
+      ->type_name("NAME");
+  take_whole(*command.add_option("--steps", options.steps, "how many steps"), 1, kMostSteps);
+  command.add_flag("--compare", options.compare,
+                   "lay the measured timeline beside the predicted one: errors by kind of op, and "
+                   "with -o both timelines on one page");
+  command
+      .add_option(
+          "--patience", options.patience,
+          "stop when nothing has happened for so long; default 10s, or twice the longest op")
+      ->type_name("TIME");
+  command
+      .add_option("-o,--output", options.directory,
+                  "the folder to write the measured timeline, trace and report to; made if missing")
+      ->type_name("DIR");
+  command
+      .add_option(
+          "--fault", options.faults,
+          "with gloo, make something go wrong: kill, stall or slow at the n-th op of a rank, "
+          "drop, duplicate, reorder, corrupt or size at the n-th message it sends; may be "
+          "repeated")
+      ->type_name("KIND@RANK:N")
+      ->allow_extra_args(false);
+  add_common_options(command, options);
+}
+
+std::optional<RunInput> run_input(const RunOptions& options) {
+  if (!options.faults.empty() && options.backend != "gloo") {
+    throw InputError("--fault needs --backend gloo: only there can a rank fail alone");
+  }
+  if (!options.program.empty()) return input_of_program(options);
+  if (options.config.empty()) {
+    throw InputError("run needs a config, or --program with a program.json that compile wrote");
+  }
+  return input_of_config(options);
+}
+
+Time patience_of(const RunOptions& options, const Program& program) {
+  if (!options.patience.empty()) {
+    try {
+      const Time patience = parse_duration(options.patience);
+      if (patience > Time{0}) return patience;
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("--patience {}", error.what()));
+    }
+    throw InputError("--patience must be above zero: 10s");
+  }
+  Time longest{0};
+  for (const Kernel& kernel : program.kernels) longest = std::max(longest, kernel.duration);
+  return std::max(kPatience, 2 * longest);
+}
+
+}  // namespace counterflow

@@ -1,0 +1,114 @@
+#include "tools/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "report/format.h"
+#include "report/json/writer.h"
+#include "report/report_json.h"
+#include "scheduler/ir/schedule_file.h"
+#include "simulator/memory.h"
+
+namespace counterflow {
+namespace {
+
+// What ranks hold follows from when their kernels ran, whoever ran them.
+void add_memory(const Program& program, Timeline& timeline) {
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    RankTimeline& rank = timeline.ranks[r];
+    rank.memory = memory_over_time(program, program.ranks[r], rank.instructions);
+  }
+}
+
+// The step of median makespan, the first of equal ones.
+int median_step(const std::vector<Time>& makespans) {
+  std::vector<Time> sorted = makespans;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+  std::ranges::nth_element(sorted, middle);
+  return static_cast<int>(std::ranges::find(makespans, *middle) - makespans.begin());
+}
+
+void append_failure(std::string& out, const RunReport& report) {
+  const exec::Failure& failure = *report.failure;
+  json::Object object(out);
+  object.add("rank", std::int64_t{failure.rank});
+  object.add("index", std::int64_t{failure.instruction});
+  object.add("op", report.failed_op);
+  object.add("step", std::int64_t{failure.step});
+  object.add("reason", failure.reason);
+  if (failure.culprit) object.add("culprit", std::int64_t{*failure.culprit});
+  object.close();
+}
+
+}  // namespace
+
+RunReport make_run_report(const RunOptions& options, const RunInput& input,
+                          exec::RunResult result) {
+  RunReport report;
+  report.backend = options.backend;
+  report.program_hash = hash(input.program);
+  report.steps = options.steps;
+  report.failure = std::move(result.failure);
+  if (report.failure) {
+    report.failed_op = to_string(input.program.ranks[static_cast<std::size_t>(report.failure->rank)]
+                                     .instructions[report.failure->instruction]
+                                     .op);
+  }
+  for (const Timeline& step : result.steps) {
+    report.makespans.push_back(measure(input.program, step).makespan);
+  }
+  if (report.makespans.empty()) return report;
+  report.shown = median_step(report.makespans);
+  report.timeline = std::move(result.steps[static_cast<std::size_t>(*report.shown)]);
+  add_memory(input.program, report.timeline);
+  report.measured = measure(input.program, report.timeline);
+  report.measured.schedule = input.schedule;
+  report.measured.execution = input.execution.name;
+  if (options.compare) {
+    report.error = prediction_error(input.program, input.predicted, report.timeline);
+  }
+  return report;
+}
+
+std::string to_json(const RunReport& report) {
+  std::string out;
+  json::Object object(out, ",\n ");
+  object.add("schema_version", std::int64_t{kSchemaVersion});
+  object.member("completed") += report.failure ? "false" : "true";
+  object.add("backend", report.backend);
+  object.add("program_hash", fmt::format("{:016x}", report.program_hash));
+  object.add("steps", std::int64_t{report.steps});
+  json::Array makespans(object.member("makespans_ns"));
+  for (const Time makespan : report.makespans) makespans.add(makespan.count());
+  makespans.close();
+  if (report.failure) append_failure(object.member("failure"), report);
+  if (report.shown) {
+    object.add("shown_step", std::int64_t{*report.shown});
+    append_json(object.member("report"), report.measured);
+  }
+  if (report.error) append_json(object.member("prediction_error"), *report.error);
+  object.close();
+  out += '\n';
+  return out;
+}
+
+std::string summary(const RunReport& report) {
+  if (!report.shown) return {};
+  std::string out = summary(report.measured);
+  const auto [least, most] = std::ranges::minmax(report.makespans);
+  fmt::format_to(std::back_inserter(out), "\n  {}, program {:016x}, {} step{}", report.backend,
+                 report.program_hash, report.makespans.size(),
+                 report.makespans.size() == 1 ? "" : "s");
+  if (report.makespans.size() > 1) {
+    fmt::format_to(std::back_inserter(out), ": shown is step {}, of median makespan; all {} to {}",
+                   *report.shown, readable_time(least), readable_time(most));
+  }
+  out += '\n';
+  if (report.error) out += summary(*report.error);
+  return out;
+}
+
+}  // namespace counterflow
