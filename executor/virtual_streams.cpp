@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/exchange.h"
-#include "executor/meetings.h"
+#include "executor/local_transport.h"
 #include "executor/progress.h"
 #include "scheduler/graph/matching.h"
 #include "scheduler/graph/prerequisites.h"
@@ -35,7 +34,7 @@ class Random {
 };
 
 // One run of one program.
-class Machine {
+class Machine final : private Transport::Listener {
  public:
   Machine(const Program& program, Compute& compute, const RunSettings& settings, bool clock)
       : program_(program),
@@ -45,8 +44,7 @@ class Machine {
         matching_(program),
         prerequisites_(program, settings.execution),
         random_(settings.seed),
-        exchange_(program, matching_, settings.execution.semantics, memories_),
-        meetings_(program, memories_) {
+        transport_(program, matching_, settings.execution.semantics, memories_) {
     for (const RankProgram& rank : program.ranks) memories_.emplace_back(rank);
   }
 
@@ -73,8 +71,7 @@ class Machine {
     ends_left_.assign(pending_.size(), 0);
     begun_.assign(pending_.size(), false);
     ended_.assign(pending_.size(), false);
-    exchange_.clear();
-    meetings_.clear();
+    transport_.begin_step(step_, *this);
     timelines_.assign(program_.ranks.size(), {});
     now_ = 0;
     done_ = 0;
@@ -131,7 +128,7 @@ class Machine {
     } else if (what.kind == InstructionKind::step_end) {
       end(index);
     } else {
-      meet(index);
+      transport_.arrive(prerequisites_.rank(index), prerequisites_.instruction(index));
     }
   }
 
@@ -168,31 +165,29 @@ class Machine {
   void post(Index index, const Instruction& what) {
     const std::uint32_t rank = prerequisites_.rank(index);
     ends_left_[index] = what.body.count;
-    for (std::uint32_t k = what.body.first; k < what.body.first + what.body.count; ++k) {
-      const Exchange::Outcome outcome = exchange_.post(rank, k);
-      if (!outcome.fault.empty()) return fail(owner(outcome.at), outcome.fault);
-      if (outcome.other) ended(owner(matching_.partner(rank, k)));
-      if (outcome.mine) ended(index);
+    for (std::uint32_t k = 0; k < what.body.count && !failure_; ++k) {
+      transport_.post({rank, what.body.first + k});
     }
     if (what.body.count == 0) end(index);
-  }
-
-  void meet(Index index) {
-    const Meetings::Outcome outcome =
-        meetings_.arrive(prerequisites_.rank(index), prerequisites_.instruction(index));
-    const auto member = [this](const Meetings::Member& each) {
-      return prerequisites_.index(each.rank, each.instruction);
-    };
-    if (!outcome.fault.empty()) return fail(member(outcome.at), outcome.fault);
-    for (const Meetings::Member& each : outcome.ended) end(member(each));
   }
 
   [[nodiscard]] Index owner(Matching::End end) const {
     return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
   }
 
-  void ended(Index index) {
+  void transfer_ended(Matching::End at) override {
+    const Index index = owner(at);
     if (--ends_left_[index] == 0) end(index);
+  }
+  void transfer_failed(Matching::End at, std::string reason, std::uint32_t /*culprit*/) override {
+    fail(owner(at), std::move(reason));
+  }
+  void collective_ended(std::uint32_t rank, std::uint32_t instruction) override {
+    end(prerequisites_.index(rank, instruction));
+  }
+  void collective_failed(std::uint32_t rank, std::uint32_t instruction,
+                         std::string reason) override {
+    fail(prerequisites_.index(rank, instruction), std::move(reason));
   }
 
   void fail(Index index, std::string reason) {
@@ -217,8 +212,7 @@ class Machine {
   const Prerequisites prerequisites_;
   Random random_;
   std::vector<RankMemory> memories_;  // [rank]
-  Exchange exchange_;
-  Meetings meetings_;
+  LocalTransport transport_;
   std::vector<std::uint32_t> pending_;    // [index]
   std::vector<std::uint32_t> ends_left_;  // [index] transfers not ended yet
   std::vector<bool> begun_, ended_;       // [index]
