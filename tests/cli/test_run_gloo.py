@@ -1,6 +1,7 @@
 """Runs of one process a rank: alone, under a launcher, and with something that goes wrong."""
 
 import os
+import random
 import socket
 import subprocess
 import time
@@ -92,37 +93,39 @@ def test_writes_what_threads_write(gloo, tmp_path):
     assert {"run.json", "timeline.html", "trace.json"} <= written
 
 
-LATE = [
-    ("stall@2:2", 2, "has run for"),
-    ("slow@0:4", 0, "has run for"),
-    ("drop@0:1", 0, "does not arrive"),
-]
-WRONG = [
-    ("kill@1:3", 1, "gone"),
-    ("kill@0:0", 0, "gone"),
-    ("duplicate@1:2", 1, "second time"),
-    ("reorder@2:1", 2, ""),
-    ("corrupt@1:0", 1, "other bytes"),
-    ("size@0:3", 0, "B of"),
-]
+# What each is told by; those that are only late have to be waited for.
+FAULTS = {
+    "kill": "gone", "stall": "has run for", "slow": "has run for", "drop": "does not arrive",
+    "duplicate": "second time", "reorder": "", "corrupt": "other bytes", "size": "B of",
+}
+LATE = ("stall", "slow", "drop")
+# COUNTERFLOW_INJECTIONS=200 for a long run.
+INJECTIONS = int(os.environ.get("COUNTERFLOW_INJECTIONS", "16"))
 
 
 @needs_gloo
-@pytest.mark.parametrize(
-    ("fault", "culprit", "words", "patience"),
-    [(*fault, PATIENCE_S) for fault in LATE] + [(*fault, NO_HURRY_S) for fault in WRONG],
-)
-def test_every_fault_ends_the_run_and_is_named(gloo, tmp_path, fault, culprit, words, patience):
-    # A hundred times as slow is later than the patience. That the run ends is the harness's
-    # TIMEOUT_S: patience twice, and seven seconds.
+@pytest.mark.parametrize("seed", range(INJECTIONS))
+def test_every_fault_ends_the_run_and_is_named(gloo, tmp_path, seed):
+    draw = random.Random(seed)
+    kind = list(FAULTS)[seed % len(FAULTS)]
+    ranks, microbatches = draw.randint(2, 4), draw.randint(3, 5)
+    # Every rank runs more ops in a step, and sends at least as many messages.
+    culprit, at = draw.randrange(ranks), draw.randrange(microbatches)
+    # A hundred times as slow is later than the patience.
     text = CONFIG.replace("2ms", "50ms")
+    # That it ends at all is seen to by the harness.
     result = gloo(
-        "--fault", fault, "--patience", f"{patience}s", "--json", "-o", "out", text=text, code=4
+        "--ranks", ranks, "--microbatches", microbatches, "--steps", 2,
+        "--schedule", draw.choice(["1f1b", "gpipe", "zb-h1"]),
+        "--execution", draw.choice(["nccl", "gloo", "ideal"]),
+        "--fault", f"{kind}@{culprit}:{at}",
+        "--patience", f"{PATIENCE_S if kind in LATE else NO_HURRY_S}s",
+        "--json", "-o", "out", text=text, code=4,
     )
     run = result.json
     assert run["completed"] is False
     assert run["failure"]["culprit"] == culprit, run["failure"]
-    assert words in run["failure"]["reason"]
+    assert FAULTS[kind] in run["failure"]["reason"]
     assert f"rank {culprit}" in result.err
     assert not (tmp_path / "out").exists()
 
