@@ -26,5 +26,6 @@ void add_schedules(CLI::App& app, Command& run);
 void add_search(CLI::App& app, Command& run);
 void add_frontier(CLI::App& app, Command& run);
 void add_run(CLI::App& app, Command& run);
+void add_calibrate(CLI::App& app, Command& run);
 
 }  // namespace counterflow
