@@ -10,8 +10,8 @@ shift $(($# > 0 ? 1 : 0))
 targets=("$@")
 [[ ${#targets[@]} -gt 0 ]] || targets=(config schedule_file program_json timeline_json)
 
-cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz
+cmake --preset asan >/dev/null
+cmake --build --preset asan --target fuzzers
 
 # Real files are seeds too.
 declare -A more_seeds=([config]=examples [schedule_file]=tests/data/public)
@@ -24,7 +24,7 @@ for target in "${targets[@]}"; do
   [[ -z ${more_seeds[$target]:-} ]] || seeds+=("${more_seeds[$target]}")
   log=$work/$target/log
   # A second and 2 GiB an input would be plenty; on a busy machine a second is not what it was.
-  if "build/fuzz/tests/fuzz/fuzz_$target" "$work/$target/corpus" "${seeds[@]}" \
+  if "build/asan/tests/fuzz/fuzz_$target" "$work/$target/corpus" "${seeds[@]}" \
     -dict="tests/fuzz/$target.dict" -artifact_prefix="$work/$target/found/" -max_len=16384 \
     -timeout=10 -rss_limit_mb=2048 -max_total_time="$seconds" -print_final_stats=1 \
     >"$log" 2>&1; then

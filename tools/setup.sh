@@ -55,8 +55,8 @@ install_torch() {
 
 install_python() {
   [[ -x .venv/bin/pip ]] || python3 -m venv .venv
-  .venv/bin/python -c 'import pytest, numpy, scikit_build_core, pybind11, mypy, ruff' 2>/dev/null ||
-    .venv/bin/pip install --quiet --disable-pip-version-check pytest numpy scikit-build-core \
+  .venv/bin/python -c 'import pytest, xdist, numpy, scikit_build_core, pybind11, mypy, ruff' 2>/dev/null ||
+    .venv/bin/pip install --quiet --disable-pip-version-check pytest pytest-xdist numpy scikit-build-core \
       pybind11 mypy ruff
   install_torch
 }

@@ -9,7 +9,8 @@ step() { printf '\n== %s (%ss)\n' "$*" "$SECONDS"; }
 pytest_labels='^(cli|python|browser)$'  # ctest knows them too; here pytest speaks for itself
 
 run_pytest() {  # run_pytest BINARY FOLDER
-  COUNTERFLOW_BIN=$PWD/$1 .venv/bin/python -m pytest -q -rs --strict-markers -p no:cacheprovider "$2"
+  COUNTERFLOW_BIN=$PWD/$1 .venv/bin/python -m pytest -q -rs --strict-markers -p no:cacheprovider \
+    -n "$(nproc)" "$2"
 }
 
 step 'setup'
