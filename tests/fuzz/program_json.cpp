@@ -36,6 +36,7 @@ std::optional<std::string> with_right_hash(std::string_view json, const std::str
   const std::size_t at = refusal.find(kBefore);
   if (at == std::string::npos) return std::nullopt;
   nlohmann::json document = nlohmann::json::parse(json);
+  if (!document.is_object()) return std::nullopt;  // the refusal only quotes these words
   document["hash"] = refusal.substr(at + kBefore.size(), kDigits);
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
