@@ -21,6 +21,23 @@ namespace {
 constexpr int kMostSteps = 1'000'000;
 constexpr Time kPatience = std::chrono::seconds(10);
 
+// What the messages of a rank may take one behind the other, at the 100 MB/s of a machine on which
+// everything is busy; ten minutes at most.
+Time slowest_messages(const Program& program) {
+  constexpr double kBytesASecond = 1e8;
+  constexpr double kMostSeconds = 600;
+  double most = 0;
+  for (const RankProgram& rank : program.ranks) {
+    double bytes = 0;
+    for (const Transfer& transfer : rank.transfers) {
+      bytes += static_cast<double>(transfer.size.value);
+    }
+    most = std::max(most, bytes);
+  }
+  return std::chrono::duration_cast<Time>(
+      std::chrono::duration<double>(std::min(kMostSeconds, most / kBytesASecond)));
+}
+
 // What of a program's memory no other check looks at.
 void check_slots(const Program& program, const std::string& file) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62;
@@ -104,7 +121,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command
       .add_option(
           "--patience", options.patience,
-          "stop when nothing has happened for so long; default 10s, or twice the longest op")
+          "stop when nothing has happened for so long; default 10s, twice the longest op, or "
+          "what a rank's messages take at 100 MB/s")
       ->type_name("TIME");
   command
       .add_option("-o,--output", options.directory,
@@ -144,7 +162,7 @@ Time patience_of(const RunOptions& options, const Program& program) {
   }
   Time longest{0};
   for (const Kernel& kernel : program.kernels) longest = std::max(longest, kernel.duration);
-  return std::max(kPatience, 2 * longest);
+  return std::max({kPatience, 2 * longest, slowest_messages(program)});
 }
 
 }  // namespace counterflow
