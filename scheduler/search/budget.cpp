@@ -16,18 +16,17 @@ std::int64_t default_iterations(std::size_t ops) {
                                   24, 200'000);
 }
 
-BudgetMeter::BudgetMeter(const SearchBudget& budget, std::size_t ops)
+BudgetMeter::BudgetMeter(const SearchBudget& budget, std::size_t ops, Clock::time_point begin)
     : time_(budget.time),
       total_(budget.iterations > 0 ? budget.iterations : default_iterations(ops)),
       ops_(ops),
-      begin_(time_ ? Clock::now() : Clock::time_point{}),
-      last_(begin_) {}
+      begin_(begin) {}
 
 void BudgetMeter::spend() {
   ++spent_;
   if (!time_ || ops_ < kOpsToTime) return;
   const auto now = Clock::now();
-  longest_ = std::max(longest_, now - last_);
+  if (spent_ > 1) longest_ = std::max(longest_, now - last_);
   last_ = now;
 }
 
@@ -35,7 +34,8 @@ double BudgetMeter::share() const {
   if (!time_) return static_cast<double>(spent_) / static_cast<double>(total_);
   const Time whole = std::max(*time_, Time{1});
   const auto passed = Clock::now() - begin_;
-  return std::chrono::duration<double>(passed + std::min<Clock::duration>(longest_, whole / 10)) /
+  return std::chrono::duration<double>(passed +
+                                       std::min<Clock::duration>(2 * longest_, whole / 10)) /
          std::chrono::duration<double>(whole);
 }
 

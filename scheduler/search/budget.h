@@ -36,7 +36,10 @@ struct SearchBudget {
 // A budget being spent.
 class BudgetMeter {
  public:
-  BudgetMeter(const SearchBudget& budget, std::size_t ops);
+  using Clock = std::chrono::steady_clock;
+
+  // `begin`: since when a budget in time is being spent.
+  BudgetMeter(const SearchBudget& budget, std::size_t ops, Clock::time_point begin = Clock::now());
 
   void spend();  // an iteration
   // The share that is spent, 1 when nothing is left, or not enough for one more iteration as long
@@ -48,7 +51,6 @@ class BudgetMeter {
   [[nodiscard]] std::int64_t affords(Time step) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   std::optional<Time> time_;
   std::int64_t total_;
   std::size_t ops_;

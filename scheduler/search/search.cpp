@@ -71,8 +71,8 @@ class Search {
         budget_(budget),
         objective_(objective),
         decoder_(problem, budget.goal == SearchGoal::span),
-        meter_(budget_of_orders(budget, objective), decoder_.model().ops()),
-        choice_meter_(budget, decoder_.model().ops()),
+        meter_(budget_of_orders(budget, objective), decoder_.model().ops(), begin_),
+        choice_meter_(budget, decoder_.model().ops(), begin_),
         elite_(objective ? choice_size(decoder_.model().ops()) : kEliteSize),
         bound_(budget.goal == SearchGoal::span
                    ? beyond_span(decoder_.model()) + span_bound(problem).count()
@@ -326,6 +326,7 @@ class Search {
   static constexpr double kListShare = 0.25;
   static constexpr double kImproveShare = 0.8;
 
+  const BudgetMeter::Clock::time_point begin_ = BudgetMeter::Clock::now();
   const Problem& problem_;
   const SearchBudget& budget_;
   const SearchObjective& objective_;
