@@ -225,6 +225,8 @@ def test_a_signal_leaves_nothing_half_written(counterflow, config, tmp_path, nam
         [binary(), *map(str, wanted), "report.json,program.json,graph.svg"],
         env={"PATH": f"{tools}:{os.environ['PATH']}", "STARTED": str(started)},
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        # Whoever runs the tests may ignore the signal, and children inherit that.
+        preexec_fn=lambda: signal.signal(getattr(signal, name), signal.SIG_DFL),
     )
     deadline = time.monotonic() + TIMEOUT_S
     while not started.exists():
