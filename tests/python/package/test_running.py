@@ -151,9 +151,7 @@ def test_an_objective_of_your_own_is_honoured(plan):
     assert none.schedule == none.fastest
 
 
-STAGES = {
-    "forward": "2ms", "backward_input": "2ms", "backward_weight": "2ms", "activation": "100B"
-}
+STAGES = {"forward": "2ms", "backward_input": "2ms", "backward_weight": "2ms", "activation": "100B"}
 ALL_KEPT = {
     "pipeline": {"ranks": 4, "microbatches": 8, "schedule": "auto", "placement": "loop"},
     "stages": STAGES,
@@ -161,7 +159,8 @@ ALL_KEPT = {
     "jitter": {"compute": 0.1},
 }
 TIGHT = ALL_KEPT | {
-    "stages": STAGES | {
+    "stages": STAGES
+    | {
         "recompute": {"activation": "10B"},
         "offload": {"activation": "20B", "time": "1ms"},
     }
@@ -173,7 +172,7 @@ def test_what_stages_keep_is_chosen_and_carried():
     assert problem.duration_ns(cf.Op("RECOMPUTE", 0, 3)) == 2_000_000
     assert problem.duration_ns(cf.Op("OFFLOAD", 0, 3)) == 1_000_000
     assert problem.duration_ns(cf.Op("RELOAD", 0, 3)) == 1_000_000
-    with pytest.raises(cf.InputError, match="stage 1 has no RELOAD; give stages.offload"):
+    with pytest.raises(cf.InputError, match=r"stage 1 has no RELOAD; give stages\.offload"):
         cf.plan(BASIC).problem.duration_ns(cf.Op("RELOAD", 1))
     kept = cf.search(cf.plan(ALL_KEPT), iterations=200)
     for asked in ({}, {"goal": "p95", "trials": 20}, {"objective": lambda _: 1.0}):
