@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "driver/auto_schedule.h"
 #include "report/format.h"
 #include "scheduler/bounds/lower_bound.h"
+#include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/search/choices.h"
+#include "scheduler/verify/verify.h"
 #include "simulator/monte_carlo.h"
 
 namespace counterflow {
@@ -32,6 +36,15 @@ ChosenSearch search_for_makespan(const Plan& plan, std::span<const Schedule> see
       });
   found.result.makespan = found.result.objective;
   return found;
+}
+
+// A search takes only faultless orders as seeds, and whoever names one thinks that it was.
+std::optional<std::string> why_no_start(const Plan& plan) {
+  const Diagnostics faults = verify(plan.problem, plan.schedule);
+  if (faults.empty()) return std::nullopt;
+  return fmt::format("search: {} is not what it starts from, for it has {} fault{}: {}",
+                     plan.config.schedule.value, faults.size(), faults.size() == 1 ? "" : "s",
+                     to_line(faults.front()));
 }
 
 std::string outcome(const SearchedPlan& searched, SearchGoal goal, Time bound) {
@@ -63,6 +76,7 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     plan.config = std::move(config);
   } else {
     plan = make_plan(std::move(config), folder);
+    if (auto why = why_no_start(plan)) plan.notes.push_back(std::move(*why));
     seeds.push_back(std::move(plan.schedule));
     plan.family = nullptr;
     plan.file.reset();

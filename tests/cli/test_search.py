@@ -67,6 +67,21 @@ def test_a_found_schedule_is_read_back_and_warms_the_next_search(counterflow, co
     assert again["makespan_ns"] <= found["makespan_ns"]
 
 
+def test_a_named_start_that_is_none_is_said_to_be_none(counterflow, config, tmp_path):
+    path = config(UNEVEN)
+    counterflow("search", path, "--iterations", "50", "-o", tmp_path, "--json", code=0)
+    file = tmp_path / "schedule.csv"
+    options = ("--schedule", file, "--iterations", "5", "--json")
+    whole = counterflow("search", path, *options, code=0).json["warnings"]
+    assert not any("starts from" in warning for warning in whole)
+    file.write_text(file.read_text().replace("0W1,", "", 1))
+    damaged = counterflow("search", path, *options, code=0).json["warnings"]
+    assert any("starts from" in warning and "0W1" in warning for warning in damaged), damaged
+    few = counterflow("search", path, "--schedule", "zbv", "--iterations", "5", "--json",
+                      "--set", "memory.limit_activations=2", code=0).json["warnings"]
+    assert any("starts from" in warning and "[memory]" in warning for warning in few), few
+
+
 def test_never_worse_than_the_family_the_config_names(counterflow, config):
     path = config(H34.replace("schedule: auto", "schedule: zb-h2"))
     family = counterflow("simulate", path, "--json", code=0).json
