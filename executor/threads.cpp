@@ -19,7 +19,10 @@ class PatienceWatch final : public Watch {
  public:
   explicit PatienceWatch(std::chrono::nanoseconds patience) : patience_(patience) {}
 
-  void begin_step() { last_left_ = 0; }
+  void begin_step() {
+    last_left_ = 0;
+    since_ = Interpreter::Clock::now();
+  }
 
   std::optional<Failure> look(Interpreter& run) override {
     const auto now = Interpreter::Clock::now();
