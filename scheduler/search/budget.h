@@ -42,8 +42,8 @@ class BudgetMeter {
   BudgetMeter(const SearchBudget& budget, std::size_t ops, Clock::time_point begin = Clock::now());
 
   void spend();  // an iteration
-  // The share that is spent, 1 when nothing is left, or not enough for one more iteration as long
-  // as the longest.
+  // The share that is spent, 1 when nothing is left, or not enough for one more iteration and an
+  // answer, each as long as the longest iteration.
   [[nodiscard]] double share() const;
   [[nodiscard]] bool is_spent() const { return share() >= 1; }
   [[nodiscard]] std::int64_t iterations() const { return spent_; }
