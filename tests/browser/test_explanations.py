@@ -179,8 +179,10 @@ def test_what_is_not_counted_for_many_ops_says_so(compiled, tmp_path):
         document.getElementById("details-button").click();
         return [idle, before, after, document.getElementById("idle").textContent];""",
     )
-    assert idle == "idle: reasons of 8 ops are counted when \N{LEFT DOUBLE QUOTATION MARK}" \
+    assert (
+        idle == "idle: reasons of 8 ops are counted when \N{LEFT DOUBLE QUOTATION MARK}"
         "figures\N{RIGHT DOUBLE QUOTATION MARK} opens"
+    )
     assert "slack" in before and "counted once an op is selected" in before
     assert "slack" in after and "counted once" not in after
     assert counted.startswith("idle: ") and "%" in counted

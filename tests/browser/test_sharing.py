@@ -97,13 +97,13 @@ def test_paper_shows_lanes_in_light_colours(compiled, tmp_path):
         const shown = svg.textContent.includes("rank 3") && svg.innerHTML.includes("#ffffff");
         dispatchEvent(new Event("afterprint"));
         return [shown, document.querySelector("#print svg") === null];""",
-        "--blink-settings=preferredColorScheme=0",
+        scheme="dark",
     )
     assert printed
     assert hidden
     paper = tmp_path / "page.pdf"
     command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", page.as_uri()]
-    command += [f"--print-to-pdf={paper}", "--virtual-time-budget=5000"]
+    command += [f"--print-to-pdf={paper}"]
     command += [f"--user-data-dir={tmp_path / 'profile'}"]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     assert paper.read_bytes().startswith(b"%PDF")

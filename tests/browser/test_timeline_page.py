@@ -21,14 +21,14 @@ def report_of(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
-def ask_timeline(folder, script, *flags, **options):
-    return ask(folder / "timeline.html", EVENTS + script, *flags, **options)
+def ask_timeline(folder, script, **options):
+    return ask(folder / "timeline.html", EVENTS + script, **options)
 
 
 def test_page_needs_nothing_from_elsewhere(compiled):
     text = (compiled("1f1b") / "timeline.html").read_text(encoding="utf-8")
     text = text.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
-    for reference in ("http:", "https:", "src=", "@import", "url(\""):
+    for reference in ("http:", "https:", "src=", "@import", 'url("'):
         assert reference not in text
 
 
@@ -217,12 +217,12 @@ def test_many_ranks_scroll(compiled):
     assert inner > outer
 
 
-@pytest.mark.parametrize(("setting", "is_dark"), [(1, False), (0, True)])
-def test_page_follows_the_colour_scheme(compiled, setting, is_dark):
+@pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])
+def test_page_follows_the_colour_scheme(compiled, scheme, is_dark):
     colour = ask_timeline(
         compiled("1f1b"),
         "return getComputedStyle(document.body).backgroundColor;",
-        f"--blink-settings=preferredColorScheme={setting}",
+        scheme=scheme,
     )
     red = int(colour.removeprefix("rgb(").split(",")[0])
     assert (red < 80) == is_dark
