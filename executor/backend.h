@@ -30,9 +30,20 @@ struct RunSettings {
   std::function<void(int)> step_done{};  // called with the number of steps completed; may be empty
 };
 
+// How far a rank was in a step when the run stopped.
+struct RankProgress {
+  int step = 0;
+  std::int64_t start_ns = 0;           // when the step began, since 1970
+  Time stopped{0};                     // from then, as all times here
+  std::vector<Interval> instructions;  // [instruction]; kNotYet: has not begun, has not ended
+};
+inline constexpr Time kNotYet{-1};
+
 struct RunResult {
   std::vector<Timeline> steps;  // measured, one a completed step; times from the step's begin
   std::optional<Failure> failure;
+  // With a failure, [rank] as far as known here: a rank that is gone says nothing.
+  std::vector<std::optional<RankProgress>> stopped{};
 };
 
 // A machine that executes Programs. Runs every step to its end, or to the first failure; never

@@ -44,6 +44,21 @@ Interval& Interpreter::interval(Index index) {
       .instructions[parts_.prerequisites.instruction(index)];
 }
 
+RankProgress Interpreter::progress(std::uint32_t rank) const {
+  using namespace std::chrono;
+  RankProgress progress{.step = step_, .start_ns = 0, .stopped = now(), .instructions = {}};
+  const auto wall = duration_cast<Time>(system_clock::now().time_since_epoch());
+  progress.start_ns = (wall - progress.stopped).count();
+  const std::size_t size = parts_.program.ranks[rank].instructions.size();
+  progress.instructions.reserve(size);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const State& state = states_[parts_.prerequisites.index(rank, i)];
+    const Time begin{state.begun_at.load(std::memory_order_acquire)};
+    progress.instructions.push_back({begin, Time{state.ended_at.load(std::memory_order_acquire)}});
+  }
+  return progress;
+}
+
 std::optional<Failure> Interpreter::run_step(int step, Clock::time_point start, Watch& watch,
                                              std::chrono::nanoseconds grace) {
   begin_step(step, start);
@@ -97,7 +112,7 @@ void Interpreter::begin_step(int step, Clock::time_point start) {
       State& state = states_[index];
       state.pending.store(parts_.prerequisites.counts()[index], std::memory_order_relaxed);
       state.begun_at.store(-1, std::memory_order_relaxed);
-      state.ended.store(false, std::memory_order_relaxed);
+      state.ended_at.store(-1, std::memory_order_relaxed);
     }
     timelines_[r].instructions.assign(rank.instructions.size(), {});
     parts_.memories[r].clear();
@@ -154,7 +169,7 @@ void Interpreter::begin(Index index) {
 
 void Interpreter::end(Index index) {
   interval(index).end = now();
-  states_[index].ended.store(true, std::memory_order_release);
+  states_[index].ended_at.store(interval(index).end.count(), std::memory_order_release);
   satisfy(parts_.prerequisites.after_end(index));
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) over_.release();
 }

@@ -73,12 +73,14 @@ class Interpreter final : public Transport::Listener {
     return states_[index].begun_at.load(std::memory_order_acquire) >= 0;
   }
   [[nodiscard]] bool ended(Index index) const {
-    return states_[index].ended.load(std::memory_order_acquire);
+    return states_[index].ended_at.load(std::memory_order_acquire) >= 0;
   }
   // When it began, from the step's start; below zero: it has not.
   [[nodiscard]] Time begun_at(Index index) const {
     return Time{states_[index].begun_at.load(std::memory_order_acquire)};
   }
+  // How far a rank run here is, for the record of what stopped.
+  [[nodiscard]] RankProgress progress(std::uint32_t rank) const;
   [[nodiscard]] Time now() const { return std::chrono::duration_cast<Time>(Clock::now() - start_); }
   [[nodiscard]] const Instruction& instruction(Index index) const;
 
@@ -99,7 +101,7 @@ class Interpreter final : public Transport::Listener {
     std::atomic<std::uint32_t> pending{0};
     std::atomic<std::uint32_t> ends_left{0};
     std::atomic<std::int64_t> begun_at{-1};
-    std::atomic<bool> ended{false};
+    std::atomic<std::int64_t> ended_at{-1};
     Lane* lane = nullptr;  // none: of a rank that is not run here
   };
 

@@ -68,7 +68,12 @@ RunResult Threads::run(const Program& program, Compute& compute, const RunSettin
     // Threads of this process cannot be left behind: a compute that never returns is waited for.
     constexpr auto kForEver = std::chrono::hours(24 * 365);
     result.failure = interpreter.run_step(step, Interpreter::Clock::now(), watch, kForEver);
-    if (result.failure) break;
+    if (result.failure) {
+      for (const std::uint32_t rank : ranks) {
+        result.stopped.emplace_back(interpreter.progress(rank));
+      }
+      break;
+    }
     result.steps.push_back({std::move(interpreter.timelines())});
     if (settings.step_done) settings.step_done(step + 1);
   }

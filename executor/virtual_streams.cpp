@@ -61,11 +61,30 @@ class Machine final : private Transport::Listener {
       result.steps.push_back({std::move(timelines_)});
       if (settings_.step_done) settings_.step_done(step_ + 1);
     }
+    if (failure_) {
+      for (std::uint32_t r = 0; r < program_.ranks.size(); ++r) {
+        result.stopped.emplace_back(progress(r));
+      }
+    }
     result.failure = std::move(failure_);
     return result;
   }
 
  private:
+  RankProgress progress(std::uint32_t rank) {
+    using namespace std::chrono;
+    RankProgress at{.step = failure_->step, .start_ns = 0, .stopped = now(), .instructions = {}};
+    const auto wall = duration_cast<Time>(system_clock::now().time_since_epoch());
+    at.start_ns = (wall - at.stopped).count();
+    at.instructions = timelines_[rank].instructions;
+    for (std::uint32_t i = 0; i < at.instructions.size(); ++i) {
+      const Index index = prerequisites_.index(rank, i);
+      if (!begun_[index]) at.instructions[i].begin = kNotYet;
+      if (!ended_[index]) at.instructions[i].end = kNotYet;
+    }
+    return at;
+  }
+
   void begin_step() {
     pending_.assign(prerequisites_.counts().begin(), prerequisites_.counts().end());
     ends_left_.assign(pending_.size(), 0);

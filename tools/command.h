@@ -27,5 +27,6 @@ void add_search(CLI::App& app, Command& run);
 void add_frontier(CLI::App& app, Command& run);
 void add_run(CLI::App& app, Command& run);
 void add_calibrate(CLI::App& app, Command& run);
+void add_diagnose(CLI::App& app, Command& run);
 
 }  // namespace counterflow

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-10}
 shift $(($# > 0 ? 1 : 0))
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(config schedule_file program_json timeline_json)
+[[ ${#targets[@]} -gt 0 ]] || targets=(config schedule_file program_json timeline_json flight_dump)
 
 cmake --preset asan >/dev/null
 cmake --build --preset asan --target fuzzers

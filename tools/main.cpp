@@ -77,6 +77,7 @@ int run(int argc, const char* const* argv) {
   add_frontier(app, command);
   add_run(app, command);
   add_calibrate(app, command);
+  add_diagnose(app, command);
   if (const std::string_view option = without_value(argc, argv); !option.empty()) {
     return usage_error(app, fmt::format("{}: the value after = is empty", option));
   }

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/compare.h"
 #include "report/draw.h"
 #include "tools/command.h"
 #include "tools/console.h"
+#include "tools/flight_files.h"
 #include "tools/output_files.h"
 #include "tools/run_backend.h"
 #include "tools/run_options.h"
@@ -60,8 +62,16 @@ int run_program(const RunOptions& options) {
   check_backend(options);
   const std::optional<RunInput> input = run_input(options);
   if (!input) return kAnswerIsNo;
-  const RunReport report = make_run_report(options, *input, execute(options, *input));
-  if (report.failure) return report_failure(report, options);
+  exec::RunResult result = execute(options, *input);
+  const auto stopped = std::move(result.stopped);
+  const RunReport report = make_run_report(options, *input, std::move(result));
+  if (report.failure) {
+    const int status = report_failure(report, options);
+    if (!options.directory.empty()) {
+      write_flight_records(options.directory, input->program, *report.failure, stopped);
+    }
+    return status;
+  }
   if (!tells_result(options)) return kDone;
   if (!options.directory.empty()) write_artifacts(options, *input, report);
   if (options.json) {

@@ -9,6 +9,7 @@
 #include "executor/timed_compute.h"
 #include "executor/virtual_streams.h"
 #include "scheduler/error.h"
+#include "tools/flight_files.h"
 #ifdef COUNTERFLOW_HAS_GLOO
 #include "executor/gloo/gloo.h"
 #endif
@@ -51,6 +52,11 @@ exec::RunResult on_gloo(const RunOptions& options, const RunInput& input) {
   exec::GlooSettings settings{.process = {.run = settings_of(options, input),
                                           .patience = patience_of(options, input.program)},
                               .faults = {}};
+  if (!options.directory.empty()) {
+    settings.abandoned = [&](const exec::RunResult& result) {
+      write_flight_records(options.directory, input.program, *result.failure, result.stopped);
+    };
+  }
   for (const std::string& text : options.faults) {
     const exec::Fault fault = exec::parse_fault(text);
     if (static_cast<std::size_t>(fault.rank) >= input.program.ranks.size()) {

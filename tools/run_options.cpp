@@ -126,7 +126,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       ->type_name("TIME");
   command
       .add_option("-o,--output", options.directory,
-                  "the folder to write the measured timeline, trace and report to; made if missing")
+                  "the folder to write the measured timeline, trace and report to, or, of a run "
+                  "that fails, each rank's flight record; made if missing")
       ->type_name("DIR");
   command
       .add_option(

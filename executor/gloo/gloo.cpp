@@ -102,6 +102,7 @@ RunResult run_as(const LaunchedRank& place, const Program& program, Compute& com
   }
   result = run_rank(program, compute, settings, *mesh);
   if (result.abandoned) {
+    if (settings.abandoned) settings.abandoned(result.run);
     std::fprintf(stderr, "error: rank %d: %s\n", place.rank, result.run.failure->reason.c_str());
     std::fflush(stderr);
     std::_Exit(4);
@@ -156,9 +157,11 @@ RunResult verdict(std::vector<Children::Outcome> outcomes) {
   }
   std::optional<Failure> failure;
   RunResult at_first;
+  std::vector<std::optional<RankProgress>> stopped(outcomes.size());
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
     if (outcomes[rank].bytes.empty()) continue;
     RunResult result = result_from_bytes(outcomes[rank].bytes);
+    if (rank < result.stopped.size()) stopped[rank] = std::move(result.stopped[rank]);
     const bool nearer =
         result.failure &&
         (!failure || (result.failure->culprit == dead && dead && failure->culprit != dead));
@@ -173,6 +176,7 @@ RunResult verdict(std::vector<Children::Outcome> outcomes) {
   if (!failure) return at_first;
   RunResult result;
   result.failure = std::move(failure);
+  result.stopped = std::move(stopped);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct LaunchedRank {
 struct GlooSettings {
   ProcessSettings process;
   std::vector<Fault> faults;
+  // Of a rank that a launcher started, called when a compute does not come back: the process ends
+  // right after it. May be empty.
+  std::function<void(const RunResult&)> abandoned{};
 };
 
 // Runs a program with one process a rank. Started by a launcher, this process is one of them: they

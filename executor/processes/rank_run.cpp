@@ -77,6 +77,8 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
       // A step that others did not complete counts for nobody.
       tell_everyone(*failure);
       result.run.failure = std::move(failure);
+      result.run.stopped.resize(program_.ranks.size());
+      result.run.stopped[own_.front()] = interpreter_.progress(own_.front());
     }
     result.abandoned = interpreter_.abandoned();
     mesh_.close(kClosing);

@@ -18,7 +18,7 @@ struct ProcessSettings {
 };
 
 struct RankResult {
-  // The steps at rank 0, for all ranks; at the others none.
+  // The steps at rank 0, for all ranks; at the others none. How far it was of this rank alone.
   RunResult run;
   // A compute did not come back: the process must end without unwinding.
   bool abandoned = false;

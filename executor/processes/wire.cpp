@@ -59,6 +59,13 @@ std::vector<std::byte> to_bytes(const RunResult& result) {
     out.put(step.ranks.size());
     for (const RankTimeline& rank : step.ranks) out.put_list(std::span(rank.instructions));
   }
+  out.put(result.stopped.size());
+  for (const auto& rank : result.stopped) {
+    out.put(rank.has_value());
+    if (!rank) continue;
+    out.put(rank->step).put(rank->start_ns).put(rank->stopped);
+    out.put_list(std::span(rank->instructions));
+  }
   return out.take();
 }
 
@@ -73,6 +80,16 @@ RunResult result_from_bytes(std::span<const std::byte> bytes) {
     for (std::size_t r = 0; r < ranks && in.good(); ++r) {
       step.ranks.push_back({in.get_list<Interval>(), {}});
     }
+  }
+  const auto stopped = in.get<std::size_t>();
+  for (std::size_t r = 0; r < stopped && in.good(); ++r) {
+    auto& rank = result.stopped.emplace_back();
+    if (!in.get<bool>()) continue;
+    rank.emplace();
+    rank->step = in.get<int>();
+    rank->start_ns = in.get<std::int64_t>();
+    rank->stopped = in.get<Time>();
+    rank->instructions = in.get_list<Interval>();
   }
   return result;
 }

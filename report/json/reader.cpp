@@ -178,6 +178,11 @@ double Node::number() const {
   return value_.get<double>();
 }
 
+bool Node::boolean() const {
+  if (!value_.is_boolean()) fail("expected true or false, found " + described(value_));
+  return value_.get<bool>();
+}
+
 std::string Node::text() const {
   if (!value_.is_string()) fail("expected a string, found " + described(value_));
   return value_.get<std::string>();

@@ -38,6 +38,7 @@ class Node {
   [[nodiscard]] std::int64_t integer(std::int64_t least = kMinInteger,
                                      std::int64_t most = kMaxInteger) const;
   [[nodiscard]] double number() const;
+  [[nodiscard]] bool boolean() const;
   [[nodiscard]] std::string text() const;
 
   // A table: calls read(row) for each row, every row an array of exactly `columns` values.

@@ -54,6 +54,7 @@ def gloo(counterflow, config, tmp_path):
         env = without_launcher() | {"TMPDIR": str(folder)}
         return counterflow("run", config(text), "--backend", "gloo", *arguments, env=env, **options)
 
+    run.diagnose = lambda folder: counterflow("diagnose", folder, "--json", code=0).json["culprit"]
     yield run
     assert list(folder.iterdir()) == []
     assert children_named(str(folder)) == []
@@ -127,7 +128,11 @@ def test_every_fault_ends_the_run_and_is_named(gloo, tmp_path, seed):
     assert run["failure"]["culprit"] == culprit, run["failure"]
     assert FAULTS[kind] in run["failure"]["reason"]
     assert f"rank {culprit}" in result.err
-    assert not (tmp_path / "out").exists()
+    # Nothing but what each rank recorded; whoever is gone wrote nothing.
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    expected = {f"flight_record_{r}" for r in range(ranks) if kind != "kill" or r != culprit}
+    assert names == expected
+    assert gloo.diagnose("out") == culprit
 
 
 @needs_gloo

@@ -22,10 +22,11 @@ struct Target {
   void (*run)(std::string_view);
 };
 
-constexpr std::array<Target, 4> kTargets = {{{"config", fuzz::config},
+constexpr std::array<Target, 5> kTargets = {{{"config", fuzz::config},
                                              {"schedule_file", fuzz::schedule_file},
                                              {"program_json", fuzz::program_json},
-                                             {"timeline_json", fuzz::timeline_json}}};
+                                             {"timeline_json", fuzz::timeline_json},
+                                             {"flight_dump", fuzz::flight_dump}}};
 
 std::vector<files::path> files_of(std::string_view kind, std::string_view target) {
   std::vector<files::path> paths;

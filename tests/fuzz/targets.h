@@ -13,6 +13,7 @@ void config(std::string_view yaml);
 void schedule_file(std::string_view csv);
 void program_json(std::string_view json);
 void timeline_json(std::string_view json);
+void flight_dump(std::string_view bytes);
 
 // Throws std::logic_error unless `holds`.
 void require(bool holds, const std::string& property);
