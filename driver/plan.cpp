@@ -200,6 +200,15 @@ void note_group_size(Plan& plan) {
                   plan.config.group_size->value, plan.schedule.name));
 }
 
+// A file that brings its communication is run as it stands, and says itself what follows the last
+// gradient.
+void drop_optimizer(Plan& plan) {
+  if (!plan.problem.optimizer || !plan.brings_communication()) return;
+  plan.problem.optimizer.reset();
+  plan.notes.push_back(fmt::format(
+      "the optimizer section is not used: {} brings its own communication", plan.schedule.name));
+}
+
 // How layers became stages, and what looks wrong about it.
 void note_layers(Plan& plan) {
   const Config& config = plan.config;
@@ -261,6 +270,7 @@ Plan make_plan(Config config, const std::filesystem::path& folder) {
     throw InputError(wanted.where, unknown_schedule(wanted.value));
   }
   note_group_size(plan);
+  drop_optimizer(plan);
   note_layers(plan);
   return plan;
 }

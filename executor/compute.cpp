@@ -35,6 +35,7 @@ OpBuffers sorted(const ComputeCall& call, std::span<const Access> accesses) {
         buffers.saved = buffer;
         break;
       case BufferPool::accumulators:
+        buffers.sums.push_back(buffer);
         break;
     }
   }

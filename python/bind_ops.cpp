@@ -176,7 +176,7 @@ void bind_execution(py::module_& module) {
 }  // namespace
 
 OpKind op_kind(std::string_view text) {
-  for (int i = 1; i <= static_cast<int>(OpKind::reduce_gradients); ++i) {
+  for (int i = 1; i <= static_cast<int>(kLastOpKind); ++i) {
     if (token(static_cast<OpKind>(i)) == text) return static_cast<OpKind>(i);
   }
   throw InputError(fmt::format(
@@ -197,7 +197,7 @@ ExecutionModel execution_preset(const std::string& name) {
 }
 
 void bind_ops(py::module_& module) {
-  py::tuple kinds(static_cast<std::size_t>(OpKind::reduce_gradients) + 1);
+  py::tuple kinds(kOpKinds);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     kinds[i] = std::string(token(static_cast<OpKind>(i)));
   }

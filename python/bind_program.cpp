@@ -37,7 +37,7 @@ void check_number(E value, E last, const char* what) {
 }
 
 void check_op_numbers(const Op& op) {
-  check_number(op.kind, OpKind::reduce_gradients, "op kind");
+  check_number(op.kind, kLastOpKind, "op kind");
   if (op.replica > 1) throw InputError(fmt::format("replica {} is outside 0..1", op.replica));
 }
 

@@ -26,6 +26,7 @@ void add(std::span<const T> term, std::vector<T>& sum) {
 template <typename T>
 Model<T>::Model(const Problem& problem, Layers layers, std::uint64_t seed)
     : graph_(problem.graph), layers_(std::move(layers)), seed_(seed) {
+  if (problem.optimizer) tied_ = problem.optimizer->tied;
   int trained = 0;
   for (Microbatch mb = 0; mb < problem.microbatches; ++mb) trained += problem.trains(mb) ? 1 : 0;
   for (Microbatch mb = 0; mb < problem.microbatches; ++mb) {
@@ -39,9 +40,22 @@ std::size_t Model<T>::saved(Stage stage) const {
 }
 
 template <typename T>
-std::vector<T> Model<T>::initial_parameters(Stage stage) const {
+std::vector<T> Model<T>::untied_parameters(Stage stage) const {
   std::vector<T> values(parameters(stage));
   of(stage).initialise(seed_, static_cast<std::uint64_t>(stage), values);
+  return values;
+}
+
+template <typename T>
+std::vector<T> Model<T>::initial_parameters(Stage stage) const {
+  std::vector<T> values = untied_parameters(stage);
+  for (const TiedParameters& tied : tied_) {
+    if (std::ranges::find(tied.stages, stage) == tied.stages.end()) continue;
+    const std::vector<T> first = untied_parameters(tied.stages.front());
+    // Sizes are those of FP32.
+    const auto count = tied.size.value / static_cast<std::ptrdiff_t>(sizeof(float));
+    std::copy(first.end() - count, first.end(), values.end() - count);
+  }
   return values;
 }
 

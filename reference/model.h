@@ -38,6 +38,7 @@ class Model {
   [[nodiscard]] std::size_t output(Stage stage) const { return of(stage).sizes().output; }
   // What F saves, the loss's gradient at a last stage included.
   [[nodiscard]] std::size_t saved(Stage stage) const;
+  // Tied parameters stand last in each of their stages; all begin like the first of these.
   [[nodiscard]] std::vector<T> initial_parameters(Stage stage) const;
   [[nodiscard]] bool has_loss(Stage stage) const { return graph_.successors(stage).empty(); }
 
@@ -61,16 +62,19 @@ class Model {
   // Writes the gradient of the loss.
   [[nodiscard]] T loss(const Op& op, std::span<const T> output, std::span<T> gradient) const;
 
+  [[nodiscard]] std::vector<T> untied_parameters(Stage stage) const;
+
   StageGraph graph_;
   Layers layers_;
   std::uint64_t seed_;
   std::vector<T> weights_;  // [microbatch] of its loss in the step's
+  std::vector<TiedParameters> tied_;
 };
 
 extern template class Model<float>;
 extern template class Model<double>;
 
-// The problem with messages, and what F saves, as large as the model's.
+// The problem with messages, what F saves and gradients as large as the model's.
 template <typename T>
 [[nodiscard]] Problem with_sizes_of(const Model<T>& model, Problem problem) {
   const auto bytes = [](std::size_t count) {
@@ -80,6 +84,7 @@ template <typename T>
     const auto s = static_cast<std::size_t>(stage);
     problem.message[s] = bytes(model.output(stage));
     problem.memory[s] = {bytes(model.saved(stage)), bytes(model.saved(stage))};
+    if (problem.optimizer) problem.optimizer->gradients[s] = bytes(model.parameters(stage));
   }
   return problem;
 }

@@ -30,10 +30,14 @@ void let_go(const Operands<float>& operands) {
   std::ranges::fill(operands.saved, std::numeric_limits<float>::quiet_NaN());
 }
 
+std::span<float> whole(const Op& op, exec::Buffer buffer) {
+  return elements(op, buffer, buffer.size() / sizeof(float), "sum");
+}
+
 }  // namespace
 
-ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem)
-    : model_(model), problem_(problem) {
+ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd)
+    : model_(model), problem_(problem), sgd_(sgd), sums_(problem) {
   for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
     for (Stage stage = 0; stage < model.stages(); ++stage) {
       copies_.push_back({model.initial_parameters(stage), {}, {}, {}});
@@ -62,11 +66,14 @@ void ModelCompute::begin_step(Rank rank, int /*step*/) {
 }
 
 void ModelCompute::run(const exec::ComputeCall& call) {
-  one(call.op, call.buffers());
-  if (call.paired.kind != OpKind::none) one(call.paired, call.paired_buffers());
+  if (call.op.kind == OpKind::gradient_norm) return norm(call);
+  if (call.op.kind == OpKind::optimizer_step) return step(call);
+  one(call, call.op, call.buffers());
+  if (call.paired.kind != OpKind::none) one(call, call.paired, call.paired_buffers());
 }
 
-void ModelCompute::one(const Op& op, const exec::OpBuffers& buffers) {
+void ModelCompute::one(const exec::ComputeCall& call, const Op& op,
+                       const exec::OpBuffers& buffers) {
   Copy& copy = copies_[index(op.stage, op.replica)];
   switch (op.kind) {
     case OpKind::forward:
@@ -89,6 +96,7 @@ void ModelCompute::one(const Op& op, const exec::OpBuffers& buffers) {
     case OpKind::backward_input:
     case OpKind::backward_weight:
       backward(op, operands(op, buffers), copy);
+      write_sums(call, op.stage, buffers);
       break;
     default:
       break;  // UNSHARD and the like: every rank holds its weights whole
@@ -119,6 +127,41 @@ void ModelCompute::backward(const Op& op, const Operands<float>& given, Copy& co
     model_.weight_gradient(op, operands, gradient);
     copy.gradient.add(op.microbatch, std::move(gradient));
   }
+}
+
+// The slots hold what the rank has so far.
+void ModelCompute::write_sums(const exec::ComputeCall& call, Stage stage,
+                              const exec::OpBuffers& buffers) {
+  const auto ids = sums_.of(stage);
+  for (std::size_t k = 0; k < buffers.sums.size(); ++k) {
+    if (buffers.sums[k].empty()) continue;  // nobody asks for it
+    const auto share = share_of_sum(problem_, sums_, ids[k], call.rank, [&](const Chunk& chunk) {
+      return copies_[index(chunk.stage, chunk.replica)].gradient.value();
+    });
+    std::ranges::copy(share, elements(call.op, buffers.sums[k], share.size(), "sum").begin());
+  }
+}
+
+void ModelCompute::norm(const exec::ComputeCall& call) {
+  const std::vector<GradientSums::Id> ids = sums_.on(problem_, call.rank);
+  const exec::OpBuffers buffers = call.buffers();
+  std::vector<std::span<const float>> values;
+  for (std::size_t k = 0; k < ids.size(); ++k) values.emplace_back(whole(call.op, buffers.sums[k]));
+  whole(call.op, buffers.sums.back()).front() = share_of_norm(sums_, ids, values, call.rank);
+}
+
+void ModelCompute::step(const exec::ComputeCall& call) {
+  const exec::OpBuffers buffers = call.buffers();
+  Copy& copy = copies_[index(call.op.stage, call.op.replica)];
+  copy.reduced.clear();
+  const std::size_t count = sums_.of(call.op.stage).size();
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto sum = whole(call.op, buffers.sums[k]);
+    copy.reduced.insert(copy.reduced.end(), sum.begin(), sum.end());
+  }
+  const bool has_norm = buffers.sums.size() > count;
+  const float factor = has_norm ? sgd_.factor(whole(call.op, buffers.sums.back()).front()) : 1;
+  sgd_.step(copy.parameters, copy.reduced, factor);
 }
 
 Operands<float> ModelCompute::operands(const Op& op, const exec::OpBuffers& buffers) const {
@@ -153,8 +196,13 @@ StepResult<float> ModelCompute::result() const {
           fmt::format("stage {} has not had all its weight gradients", c % stages));
     }
     for (std::size_t mb = 0; mb < copy.losses.size(); ++mb) result.losses[mb] += copy.losses[mb];
-    const auto value = copy.gradient.value();
+    const auto value =
+        problem_.optimizer ? std::span<const float>(copy.reduced) : copy.gradient.value();
     std::vector<float>& sum = result.gradients[c % stages];
+    if (c >= stages && problem_.optimizer) {
+      if (std::ranges::equal(sum, value)) continue;
+      throw std::logic_error(fmt::format("the copies of stage {} differ", c % stages));
+    }
     if (c < stages) {
       sum.assign(value.begin(), value.end());
     } else {

@@ -2,12 +2,15 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "executor/compute.h"
 #include "reference/model.h"
 #include "reference/ordered_sum.h"
 #include "reference/single_process.h"
+#include "reference/training.h"
+#include "scheduler/graph/gradient_sums.h"
 
 namespace counterflow::reference {
 
@@ -16,20 +19,26 @@ namespace counterflow::reference {
 // as large as with_sizes_of() asks for. Model and problem must outlive it.
 class ModelCompute final : public exec::Compute {
  public:
-  ModelCompute(const Model<float>& model, const Problem& problem);
+  // Where the problem has an optimizer, its steps are those of `sgd`.
+  ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd = {});
 
   void run(const exec::ComputeCall& call) override;
   void begin_step(Rank rank, int step) override;
 
-  // Of the step that ran last; throws std::logic_error if a gradient is not complete.
+  // Of the step that ran last; throws std::logic_error if a gradient is not complete, or if copies
+  // of a stage ended with different ones.
   [[nodiscard]] StepResult<float> result() const;
+  [[nodiscard]] std::span<const float> parameters(Stage stage, int replica) const {
+    return copies_[index(stage, replica)].parameters;
+  }
 
  private:
   // One copy of one stage, on the rank that holds it.
   struct Copy {
     std::vector<float> parameters;
     OrderedSum<float> gradient;
-    std::vector<float> losses;  // [microbatch]
+    std::vector<float> losses;   // [microbatch]
+    std::vector<float> reduced;  // the gradient over all copies, as STEP found it
     // [microbatch] what F saved, while it is on the host.
     std::map<Microbatch, std::vector<float>> offloaded;
   };
@@ -37,7 +46,10 @@ class ModelCompute final : public exec::Compute {
     return static_cast<std::size_t>(replica) * static_cast<std::size_t>(model_.stages()) +
            static_cast<std::size_t>(stage);
   }
-  void one(const Op& op, const exec::OpBuffers& buffers);
+  void one(const exec::ComputeCall& call, const Op& op, const exec::OpBuffers& buffers);
+  void write_sums(const exec::ComputeCall& call, Stage stage, const exec::OpBuffers& buffers);
+  void norm(const exec::ComputeCall& call);
+  void step(const exec::ComputeCall& call);
   void forward(const Op& op, const Operands<float>& operands, Copy& copy);
   void backward(const Op& op, const Operands<float>& operands, Copy& copy);
   [[nodiscard]] Operands<float> operands(const Op& op, const exec::OpBuffers& buffers) const;
@@ -45,6 +57,8 @@ class ModelCompute final : public exec::Compute {
 
   const Model<float>& model_;
   const Problem& problem_;
+  const Sgd sgd_;
+  const GradientSums sums_;
   std::vector<Copy> copies_;  // [replica * stages + stage]
 };
 

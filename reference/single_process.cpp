@@ -18,21 +18,23 @@ class Step {
     }
   }
 
-  StepResult<T> run() {
-    StepResult<T> result;
-    result.losses.resize(static_cast<std::size_t>(problem_.microbatches));
-    result.gradients = zero_gradients();
+  std::vector<Parameters<T>> run(std::vector<T>& losses) {
+    losses.resize(static_cast<std::size_t>(problem_.microbatches));
     std::vector<Parameters<T>> of_copy(static_cast<std::size_t>(problem_.placement.replicas()),
-                                       result.gradients);
+                                       zero_gradients());
     for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
-      result.losses[static_cast<std::size_t>(mb)] = forward(mb);
+      losses[static_cast<std::size_t>(mb)] = forward(mb);
       if (problem_.trains(mb)) {
         add(backward(mb), of_copy[static_cast<std::size_t>(problem_.replica_of(mb))]);
       }
     }
-    result.gradients = std::move(of_copy.front());
-    if (of_copy.size() > 1) add(of_copy.back(), result.gradients);
-    return result;
+    return of_copy;
+  }
+
+  static void add(const Parameters<T>& terms, Parameters<T>& sums) {
+    for (std::size_t s = 0; s < sums.size(); ++s) {
+      for (std::size_t i = 0; i < sums[s].size(); ++i) sums[s][i] += terms[s][i];
+    }
   }
 
  private:
@@ -50,12 +52,6 @@ class Step {
       }
     }
     return gradients;
-  }
-
-  static void add(const Parameters<T>& terms, Parameters<T>& sums) {
-    for (std::size_t s = 0; s < sums.size(); ++s) {
-      for (std::size_t i = 0; i < sums[s].size(); ++i) sums[s][i] += terms[s][i];
-    }
   }
 
   [[nodiscard]] Op op(Stage stage, Microbatch mb) const {
@@ -121,15 +117,30 @@ Parameters<T> initial_parameters(const Model<T>& model) {
 }
 
 template <typename T>
+std::vector<Parameters<T>> gradients_of_copies(const Model<T>& model, const Problem& problem,
+                                               const Parameters<T>& parameters,
+                                               std::vector<T>& losses) {
+  return Step<T>(model, problem, parameters).run(losses);
+}
+
+template <typename T>
 StepResult<T> single_process_step(const Model<T>& model, const Problem& problem,
                                   const Parameters<T>& parameters) {
-  return Step<T>(model, problem, parameters).run();
+  StepResult<T> result;
+  std::vector<Parameters<T>> of_copy =
+      gradients_of_copies(model, problem, parameters, result.losses);
+  result.gradients = std::move(of_copy.front());
+  for (std::size_t c = 1; c < of_copy.size(); ++c) Step<T>::add(of_copy[c], result.gradients);
+  return result;
 }
 
 template Parameters<float> initial_parameters(const Model<float>&);
 template Parameters<double> initial_parameters(const Model<double>&);
 template StepResult<float> single_process_step(const Model<float>&, const Problem&,
                                                const Parameters<float>&);
+template std::vector<Parameters<float>> gradients_of_copies(const Model<float>&, const Problem&,
+                                                            const Parameters<float>&,
+                                                            std::vector<float>&);
 template StepResult<double> single_process_step(const Model<double>&, const Problem&,
                                                 const Parameters<double>&);
 

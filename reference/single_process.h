@@ -30,10 +30,21 @@ template <typename T>
 [[nodiscard]] StepResult<T> single_process_step(const Model<T>& model, const Problem& problem,
                                                 const Parameters<T>& parameters);
 
+// The same before copies are added up: [copy][stage]. Writes the losses, one a microbatch.
+template <typename T>
+[[nodiscard]] std::vector<Parameters<T>> gradients_of_copies(const Model<T>& model,
+                                                             const Problem& problem,
+                                                             const Parameters<T>& parameters,
+                                                             std::vector<T>& losses);
+
 extern template Parameters<float> initial_parameters(const Model<float>&);
 extern template Parameters<double> initial_parameters(const Model<double>&);
 extern template StepResult<float> single_process_step(const Model<float>&, const Problem&,
                                                       const Parameters<float>&);
+extern template std::vector<Parameters<float>> gradients_of_copies(const Model<float>&,
+                                                                   const Problem&,
+                                                                   const Parameters<float>&,
+                                                                   std::vector<float>&);
 extern template StepResult<double> single_process_step(const Model<double>&, const Problem&,
                                                        const Parameters<double>&);
 

@@ -28,6 +28,9 @@ class Totals {
  public:
   void add(const RankReport& rank);
 
+  // When the first op began.
+  [[nodiscard]] Time first() const { return first_; }
+
   // Fills in makespan, span and their bubbles, and what each of report.per_rank idles.
   void write(Report& report) const;
 

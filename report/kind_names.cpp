@@ -7,11 +7,23 @@ namespace counterflow {
 namespace {
 
 // [OpKind]
-constexpr std::array<std::string_view, 15> kSpoken = {
-    "other",         "forward",          "backward", "input gradient",  "weight gradient",
-    "recompute",     "offload",          "reload",   "send activation", "receive activation",
-    "send gradient", "receive gradient", "unshard",  "reshard",         "reduce gradients"};
-static_assert(kSpoken.size() == static_cast<std::size_t>(OpKind::reduce_gradients) + 1);
+constexpr std::array<std::string_view, kOpKinds> kSpoken = {"other",
+                                                            "forward",
+                                                            "backward",
+                                                            "input gradient",
+                                                            "weight gradient",
+                                                            "recompute",
+                                                            "offload",
+                                                            "reload",
+                                                            "send activation",
+                                                            "receive activation",
+                                                            "send gradient",
+                                                            "receive gradient",
+                                                            "unshard",
+                                                            "reshard",
+                                                            "reduce gradients",
+                                                            "norm of gradients",
+                                                            "optimizer step"};
 
 }  // namespace
 

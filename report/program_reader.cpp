@@ -33,7 +33,7 @@ T index_or_none(Row& row, std::int64_t count) {
 
 OpKind read_kind(Row& row) {
   const std::string& word = row.text();
-  for (int i = 0; i <= static_cast<int>(OpKind::reduce_gradients); ++i) {
+  for (int i = 0; i <= static_cast<int>(kLastOpKind); ++i) {
     if (token(static_cast<OpKind>(i)) == word) return static_cast<OpKind>(i);
   }
   row.fail("'" + word + "' is no kind of op; one is F, B, I, W, SEND_F, ...");

@@ -37,6 +37,8 @@ struct Report {
   double span_bubble_fraction = 0;
   Time lower_bound{0};
   double gap = 0;  // makespan / lower_bound - 1
+  // From the first op to the end of the last optimizer step, where there is one.
+  std::optional<Time> step;
   std::optional<Time> formula_idle;
   std::string formula_source;
   std::vector<Stage> recompute, offload;  // stages that do so, ascending

@@ -106,6 +106,7 @@ void append_json(std::string& out, const Report& report) {
   object.add("span_bubble_fraction", report.span_bubble_fraction);
   object.add("lower_bound_ns", report.lower_bound.count());
   object.add("gap", report.gap);
+  if (report.step) object.add("step_ns", report.step->count());
   if (report.formula_idle) {
     json::Object formula(object.member("formula"));
     formula.add("idle_ns", report.formula_idle->count());
@@ -153,6 +154,7 @@ Report read_report(const json::Node& node) {
   report.span_bubble_fraction = node.at("span_bubble_fraction").number();
   report.lower_bound = Time{node.at("lower_bound_ns").integer(0)};
   report.gap = node.at("gap").number();
+  if (node.has("step_ns")) report.step = Time{node.at("step_ns").integer(0)};
   if (node.has("formula")) {
     const json::Node formula = node.at("formula");
     report.formula_idle = Time{formula.at("idle_ns").integer()};

@@ -67,6 +67,19 @@ std::vector<Stage> stages_with(const Program& program, OpKind kind) {
   return stages;
 }
 
+// When the last optimizer step ends, if there is one.
+std::optional<Time> end_of_steps(const Program& program, const Timeline& timeline) {
+  std::optional<Time> last;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    const auto& instructions = program.ranks[r].instructions;
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      if (instructions[i].op.kind != OpKind::optimizer_step) continue;
+      last = std::max(last.value_or(Time{0}), timeline.ranks[r].instructions[i].end);
+    }
+  }
+  return last;
+}
+
 }  // namespace
 
 Report measure(const Program& program, const Timeline& timeline) {
@@ -94,6 +107,7 @@ Report measure(const Program& program, const Timeline& timeline) {
     report.per_rank.push_back(rank);
   }
   totals.write(report);
+  if (const auto end = end_of_steps(program, timeline)) report.step = *end - totals.first();
   return report;
 }
 

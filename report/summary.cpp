@@ -39,6 +39,9 @@ void append_figures(std::string& out, const Report& report) {
   append_line(out, "bubble", readable_share(report.bubble_fraction), "idle share of all ranks");
   append_line(out, "span bubble", readable_share(report.span_bubble_fraction),
               fmt::format("of the longest rank, {}", readable_time(report.span)));
+  if (report.step) {
+    append_line(out, "whole step", readable_time(*report.step), "with reductions and optimizer");
+  }
   if (report.formula_idle) {
     append_line(out, "formula idle", readable_time(*report.formula_idle), report.formula_source);
   }

@@ -16,12 +16,10 @@
 namespace counterflow {
 namespace {
 
-constexpr OpKind kLastKind = OpKind::reduce_gradients;
-
 // The token of every kind, by its number in the columns, and its colour.
 void append_kinds(std::string& out) {
   json::Array kinds(out);
-  for (int i = 0; i <= static_cast<int>(kLastKind); ++i) {
+  for (int i = 0; i <= static_cast<int>(kLastOpKind); ++i) {
     const auto kind = static_cast<OpKind>(i);
     json::Array(kinds.element()).add(token(kind)).add(hex(base_colour(kind))).close();
   }

@@ -54,7 +54,7 @@ std::optional<std::int64_t> take_number(std::string_view& text, std::int64_t mos
 }
 
 std::optional<OpKind> kind_with_token(std::string_view text) {
-  for (int i = 1; i <= static_cast<int>(OpKind::reduce_gradients); ++i) {
+  for (int i = 1; i <= static_cast<int>(kLastOpKind); ++i) {
     if (token(static_cast<OpKind>(i)) == text) return static_cast<OpKind>(i);
   }
   return std::nullopt;

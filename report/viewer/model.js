@@ -6,6 +6,8 @@ const KINDS = {
   OFFLOAD: "offload", RELOAD: "reload", SEND_F: "send activation", RECV_F: "receive activation",
   SEND_B: "send gradient", RECV_B: "receive gradient", UNSHARD: "unshard", RESHARD: "reshard",
   REDUCE_GRAD: "reduce gradients",
+  NORM: "norm of gradients",
+  STEP: "optimizer step",
 };
 const [RUN, TRANSFER, , STEP_END] = [0, 1, 2, 3];
 // What the makespan counts.
@@ -41,7 +43,7 @@ class Lane {
     const list = [];
     for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) {
       const { token, stage, replica } = this.templates[this.template[k]];
-      const microbatch = /SHARD|REDUCE/.test(token) ? null : this.microbatch[k];
+      const microbatch = /SHARD|REDUCE|NORM|STEP/.test(token) ? null : this.microbatch[k];
       const op = { token, stage, replica, microbatch };
       list.push({ ...op, text: opText(op), colour: this.colours.ofTemplate[this.template[k]] });
     }

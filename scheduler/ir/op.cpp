@@ -7,10 +7,10 @@ namespace counterflow {
 namespace {
 
 // In the order of OpKind.
-constexpr std::array<std::string_view, 15> kTokens = {
-    "",       "F",      "B",      "I",      "W",       "RECOMPUTE", "OFFLOAD",    "RELOAD",
-    "SEND_F", "RECV_F", "SEND_B", "RECV_B", "UNSHARD", "RESHARD",   "REDUCE_GRAD"};
-static_assert(kTokens.size() == static_cast<std::size_t>(OpKind::reduce_gradients) + 1);
+constexpr std::array<std::string_view, kOpKinds> kTokens = {
+    "",        "F",       "B",           "I",      "W",      "RECOMPUTE",
+    "OFFLOAD", "RELOAD",  "SEND_F",      "RECV_F", "SEND_B", "RECV_B",
+    "UNSHARD", "RESHARD", "REDUCE_GRAD", "NORM",   "STEP"};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -29,7 +30,11 @@ enum class OpKind : std::uint8_t {
   unshard,
   reshard,
   reduce_gradients,
+  gradient_norm,   // NORM: a rank's share of the norm of all gradients, named by its first stage
+  optimizer_step,  // STEP
 };
+inline constexpr OpKind kLastOpKind = OpKind::optimizer_step;
+inline constexpr std::size_t kOpKinds = static_cast<std::size_t>(kLastOpKind) + 1;
 
 // One unit of work: kind, stage, replica (1 only for the second copy of a stage in a bidirectional
 // placement) and microbatch. Eight bytes, so that a schedule of millions stays small.

@@ -128,6 +128,7 @@ enum class CollectiveKind : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(CollectiveKind kind);
 
+// Works in place: it makes the named version of the slot from the one before.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t sequence = 0;  // of its communicator
@@ -142,7 +143,7 @@ enum class BufferPool : std::uint8_t {
   activations,   // messages forward: inputs of a stage (read), outputs (written)
   gradients,     // messages backward: output gradients (read), input gradients (written)
   saved,         // what F leaves for the backward of its stage and microbatch, I for W
-  accumulators,  // the weight gradients of a stage, summed over microbatches
+  accumulators,  // FP32: weight gradients, summed over microbatches, and their norm
 };
 inline constexpr std::size_t kBufferPools = 4;
 [[nodiscard]] std::string_view name(BufferPool pool);
@@ -159,9 +160,10 @@ struct BufferSlot {
 // One use of a slot. A write of version v may read version v - 1: accumulators and what is saved
 // change in place. The accesses of a run stand in this order: of F the inputs, the outputs, what it
 // saves; of I the inputs, the output gradients, the input gradients, what it saves; of W the
-// inputs, the output gradients, what was saved, the accumulator; of B those of I, then the
-// accumulator. Messages stand in the declared order of the stage's edges. Of a fused pair those of
-// F come first.
+// inputs, the output gradients, what was saved, its sums (GradientSums::of); of B those of I, then
+// the sums. Messages stand in the declared order of the stage's edges. Of a fused pair those of F
+// come first. NORM reads all sums of its rank and writes the norm; STEP reads the sums of its
+// stage, then the norm if there is one.
 struct Access {
   std::uint32_t slot = kNone;
   std::uint32_t version : 31 = 0;
@@ -238,6 +240,10 @@ struct RankProgram {
   [[nodiscard]] std::span<const Transfer> transfers_of(const Instruction& i) const {
     return i.kind == InstructionKind::transfer ? entries(transfers, i.body)
                                                : std::span<const Transfer>();
+  }
+  [[nodiscard]] std::span<const Collective> collectives_of(const Instruction& i) const {
+    return i.kind == InstructionKind::collective ? entries(collectives, i.body)
+                                                 : std::span<const Collective>();
   }
   friend bool operator==(const RankProgram&, const RankProgram&) = default;
 };

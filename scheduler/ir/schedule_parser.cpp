@@ -62,8 +62,7 @@ std::optional<Word> word_named(std::string_view text) {
   if (text == "BW") return Word{text, OpKind::backward, BackwardLetter::bw};
   if (text == "I") return Word{text, OpKind::backward_input, BackwardLetter::i};
   if (text == "W") return Word{text, OpKind::backward_weight, BackwardLetter::w};
-  for (int i = static_cast<int>(OpKind::forward); i <= static_cast<int>(OpKind::reduce_gradients);
-       ++i) {
+  for (int i = static_cast<int>(OpKind::forward); i <= static_cast<int>(kLastOpKind); ++i) {
     const auto kind = static_cast<OpKind>(i);
     if (text == token(kind)) return Word{text, kind, {}};
   }

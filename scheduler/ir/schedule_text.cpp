@@ -106,8 +106,9 @@ void append_instruction(std::string& out, const RankProgram& rank, const OtherEn
       });
       break;
     case InstructionKind::collective:
-      // Of the collectives, schedules name those of a whole stage.
-      if (instruction.op.kind != OpKind::none && !has_microbatch(instruction.op.kind)) {
+      // Of the collectives, schedules name those of a whole stage, once for all its buckets.
+      if (instruction.op.kind != OpKind::none && !has_microbatch(instruction.op.kind) &&
+          instruction.op.microbatch == 0) {
         append_text(out, instruction.op);
       }
       break;

@@ -6,6 +6,7 @@
 
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/evaluate.h"
+#include "scheduler/graph/gradient_sums.h"
 #include "scheduler/graph/op_messages.h"
 #include "scheduler/passes/compute_of.h"
 #include "scheduler/passes/passes.h"
@@ -33,7 +34,6 @@ class Values {
     made_.resize(channels.size() * microbatches_);
     received_.resize(channels.size() * microbatches_);
     saved_.resize(chunks * microbatches_);
-    accumulators_.resize(chunks);
   }
 
   // A message where it is made, where it arrives, and where the op that needs it finds it.
@@ -47,7 +47,6 @@ class Values {
     return channels_[id].crosses_ranks() ? received(id, microbatch) : made(id, microbatch);
   }
   [[nodiscard]] Value& saved(const Op& op) { return saved_[at(chunk(op), op.microbatch)]; }
-  [[nodiscard]] Value& accumulator(const Op& op) { return accumulators_[chunk(op)]; }
 
  private:
   [[nodiscard]] std::size_t chunk(const Op& op) const { return op.replica * stages_ + op.stage; }
@@ -59,7 +58,6 @@ class Values {
   const Channels& channels_;
   std::vector<Value> made_, received_;  // [channel][microbatch]
   std::vector<Value> saved_;            // [replica][stage][microbatch]
-  std::vector<Value> accumulators_;     // [replica][stage]
 };
 
 // When each run of the schedule begins, and each message is made and needed, if every op goes as
@@ -124,12 +122,14 @@ class Timing {
 // Walks one rank's list, giving out slots at first use and taking them back at the last.
 class RankBuffers {
  public:
-  RankBuffers(const Problem& problem, const Channels& channels, const Timing& timing,
-              Values& values, Program& program, std::size_t rank, bool reuse)
+  RankBuffers(const Problem& problem, const Channels& channels, const GradientSums& sums,
+              const Timing& timing, Values& values, Program& program, std::size_t rank, bool reuse)
       : problem_(problem),
         channels_(channels),
+        sums_(sums),
         timing_(timing),
         values_(values),
+        of_sums_(sums.size()),
         program_(program),
         rank_(program.ranks[rank]),
         number_(rank),
@@ -182,7 +182,7 @@ class RankBuffers {
         },
         [&](Channels::Id) { ++accesses; });
     if (is_backward(op.kind)) ++values_.saved(op).readers_left;
-    return accesses + (accumulates(op) ? 1 : 0);
+    return accesses + (accumulates(op) ? sums_.of(op.stage).size() : 0);
   }
 
   void run(Instruction& instruction, std::size_t position) {
@@ -218,13 +218,14 @@ class RankBuffers {
     } else {
       read(saved, end);
     }
-    if (accumulates(op)) accumulate(op);
+    if (!accumulates(op)) return;
+    for (const GradientSums::Id id : sums_.of(op.stage)) accumulate(id);
   }
 
-  void accumulate(const Op& op) {
-    Value& sum = values_.accumulator(op);
+  void accumulate(GradientSums::Id id) {
+    Value& sum = of_sums_[id];
     if (sum.slot == kNone) {
-      define(sum, BufferPool::accumulators, Bytes{0}, Time{0});
+      define(sum, BufferPool::accumulators, sums_[id].size, Time{0});
     } else {
       sum.version = slots_.write(sum.slot);
       access(sum, true);
@@ -298,8 +299,10 @@ class RankBuffers {
 
   const Problem& problem_;
   const Channels& channels_;
+  const GradientSums& sums_;
   const Timing& timing_;
   Values& values_;
+  std::vector<Value> of_sums_;  // [sum] on this rank
   Program& program_;
   RankProgram& rank_;
   std::size_t number_;
@@ -310,10 +313,11 @@ class RankBuffers {
 
 Program with_buffers(const Problem& problem, Program program, bool reuse) {
   const Channels channels(problem);
+  const GradientSums sums(problem);
   const Timing timing(problem, channels, program);
   Values values(problem, channels);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RankBuffers(problem, channels, timing, values, program, rank, reuse).assign();
+    RankBuffers(problem, channels, sums, timing, values, program, rank, reuse).assign();
   }
   return program;
 }

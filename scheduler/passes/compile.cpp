@@ -10,9 +10,13 @@ namespace counterflow {
 namespace {
 
 constexpr std::array kPasses = {
-    Pass{"insert_transfers", insert_transfers}, Pass{"assign_communicators", assign_communicators},
-    Pass{"assign_streams", assign_streams},     Pass{"insert_events", insert_events},
-    Pass{"assign_buffers", assign_buffers},     Pass{"thin_waits", thin_waits},
+    Pass{"insert_transfers", insert_transfers},
+    Pass{"assign_communicators", assign_communicators},
+    Pass{"assign_streams", assign_streams},
+    Pass{"insert_events", insert_events},
+    Pass{"assign_buffers", assign_buffers},
+    Pass{"insert_optimizer", insert_optimizer},
+    Pass{"thin_waits", thin_waits},
 };
 
 // A file's transfers stay where they are: on the rank's one stream, and on one channel to each

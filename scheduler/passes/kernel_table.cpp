@@ -13,13 +13,11 @@ std::uint64_t identity(const Kernel& k) {
          static_cast<std::uint64_t>(k.paired_stage) << 48U;
 }
 
-constexpr std::size_t kKinds = static_cast<std::size_t>(OpKind::reduce_gradients) + 1;
-
 }  // namespace
 
 KernelTable::KernelTable(const Problem& problem) : problem_(problem) {
   if (problem.costs.uniform()) {
-    single_.assign(2 * kKinds * 2 * static_cast<std::size_t>(problem.stages()), kNone);
+    single_.assign(2 * kOpKinds * 2 * static_cast<std::size_t>(problem.stages()), kNone);
   }
 }
 
@@ -52,7 +50,7 @@ std::uint32_t KernelTable::of(const Slot& slot) {
   // What has no backward frees its activation at once.
   const Op& op = slot.first;
   const bool trains = !has_microbatch(op.kind) || problem_.trains(op.microbatch);
-  const std::size_t kind = (trains ? kKinds : 0) + static_cast<std::size_t>(op.kind);
+  const std::size_t kind = (trains ? kOpKinds : 0) + static_cast<std::size_t>(op.kind);
   const std::size_t index =
       (kind * 2 + op.replica) * static_cast<std::size_t>(problem_.stages()) + op.stage;
   std::uint32_t& id = single_[index];

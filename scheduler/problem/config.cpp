@@ -100,7 +100,7 @@ Config read_tree(const yaml::NodePtr& tree, const std::string& file) {
     plain.fail("the config is empty; it needs the keys pipeline and stages");
   }
   plain.allow_keys({"pipeline", "stages", "layers", "layout", "links", "execution", "memory",
-                    "units", "topology", "jitter"});
+                    "units", "topology", "jitter", "optimizer"});
   const auto stages =
       plain.find("layers")
           ? plain.find("stages")
@@ -115,6 +115,7 @@ Config read_tree(const yaml::NodePtr& tree, const std::string& file) {
   if (const auto jitter = root.find("jitter")) read_jitter(*jitter, config);
   if (const auto execution = root.find("execution")) config.execution = read_execution(*execution);
   if (const auto memory = root.find("memory")) read_memory(*memory, config);
+  if (const auto optimizer = root.find("optimizer")) read_optimizer(*optimizer, config);
   return config;
 }
 

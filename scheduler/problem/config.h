@@ -60,8 +60,20 @@ inline constexpr std::int64_t kMaxTotal = std::int64_t{1} << 62;
 inline constexpr std::int64_t kMaxStageMicrobatches = std::int64_t{1} << 25;
 // Phases of one step, each of which is a problem of its own to whoever looks at them one by one.
 inline constexpr std::size_t kMaxPhases = 64;
+// Reductions that one stage's gradients may be cut into.
+inline constexpr std::int64_t kMaxBuckets = 1024;
 // Ranks of a latency table by rank pair, which has ranks * ranks entries.
 inline constexpr std::int64_t kMaxTableRanks = 4096;
+
+// What follows the last gradient.
+struct OptimizerConfig {
+  PerItem<Bytes> gradients;
+  std::optional<Located<Bytes>> bucket;
+  std::optional<PerItem<Time>> step;
+  bool global_norm = false;
+  std::vector<Located<TiedParameters>> tied;
+  SourceLocation where;
+};
 
 // What the config says, values checked one by one (form, unit, range), list lengths not yet.
 struct Config {
@@ -102,6 +114,7 @@ struct Config {
   std::optional<PerItem<Bytes>> memory_limit;
   std::optional<PerItem<std::int64_t>> activation_limit;
   std::optional<PerItem<Bytes>> static_memory;
+  std::optional<OptimizerConfig> optimizer;
 };
 
 // key.path=value overrides, as given to --set, in order.

@@ -21,6 +21,7 @@ void read_layout(const Cursor& at, Config& config);
 void read_links(const Cursor& at, Config& config);
 void read_topology(const Cursor& at, Config& config);
 void read_jitter(const Cursor& at, Config& config);
+void read_optimizer(const Cursor& at, Config& config);
 
 // An ordered pair [from rank, to rank] of different ranks.
 [[nodiscard]] std::pair<Rank, Rank> read_rank_pair(const Cursor& at, int ranks);

@@ -119,6 +119,47 @@ MemoryLimits memory_limits(const Config& config, int ranks) {
   return limits;
 }
 
+// ---- what follows the last gradient -----------------------------------------------------------
+
+void check_buckets(const Located<Bytes>& bucket, const std::vector<Bytes>& gradients) {
+  for (std::size_t s = 0; s < gradients.size(); ++s) {
+    const std::int64_t buckets = gradients[s].value / bucket.value.value;
+    if (buckets < kMaxBuckets) continue;
+    fail(bucket.where, "optimizer.bucket",
+         fmt::format("{} B cut the gradients of stage {} into {} reductions; at most {} are "
+                     "possible, so raise it",
+                     bucket.value.value, s, buckets + 1, kMaxBuckets));
+  }
+}
+
+TiedParameters checked(const Located<TiedParameters>& tied, const std::vector<Bytes>& gradients) {
+  const auto stages = static_cast<int>(gradients.size());
+  for (const Stage stage : tied.value.stages) {
+    check_stage(stage, stages, tied.where, "optimizer.tied");
+    if (tied.value.size <= gradients[index(stage)]) continue;
+    fail(tied.where, "optimizer.tied",
+         fmt::format("{} B are tied, but stage {} has {} B of gradients, of which they are a part; "
+                     "lower the size",
+                     tied.value.size.value, stage, gradients[index(stage)].value));
+  }
+  return tied.value;
+}
+
+Optimizer make_optimizer(const OptimizerConfig& config, int stages) {
+  Optimizer optimizer;
+  optimizer.gradients = expand(config.gradients, stages, "stages");
+  optimizer.step = expand(config.step, stages, "stages");
+  optimizer.global_norm = config.global_norm;
+  if (config.bucket) {
+    check_buckets(*config.bucket, optimizer.gradients);
+    optimizer.bucket = config.bucket->value;
+  }
+  for (const auto& tied : config.tied) {
+    optimizer.tied.push_back(checked(tied, optimizer.gradients));
+  }
+  return optimizer;
+}
+
 // ---- sums stay in range ---------------------------------------------------------------------
 
 void check_size(const Config& config, int stages) {
@@ -163,6 +204,20 @@ Time longest_moves(const Problem& problem, Stage stage) {
   return longest;
 }
 
+// Nanoseconds of all reductions and steps one after the other.
+double optimizer_time(const Problem& problem) {
+  if (!problem.optimizer) return 0;
+  double total = 0;
+  for (Stage s = 0; s < problem.stages(); ++s) {
+    // Every bucket goes round a ring twice.
+    const double whole = count(problem.links.longest_hop(problem.optimizer->gradients[index(s)]));
+    const double empty = count(problem.links.longest_hop(Bytes{0}));
+    total += count(problem.optimizer->step[index(s)]) +
+             2.0 * problem.ranks() * (whole + static_cast<double>(kMaxBuckets) * empty);
+  }
+  return total;
+}
+
 // Nanoseconds of every op, every pair and every message both ways, one after the other, each
 // `jitter` times as long as given.
 double total_time(const Problem& problem, double jitter) {
@@ -172,7 +227,7 @@ double total_time(const Problem& problem, double jitter) {
   const double weight = total_factor(factors.backward_weight, problem.microbatches);
   const double moved = total_factor(factors.activation, problem.microbatches);
   const double pair = count(problem.costs.pairs().largest()) * largest_factor(factors);
-  double total = pair * problem.microbatches * problem.stages();
+  double total = pair * problem.microbatches * problem.stages() + optimizer_time(problem);
   for (Stage s = 0; s < problem.stages(); ++s) {
     const StageCost& cost = problem.costs.stages()[index(s)];
     const double hop = count(problem.links.longest_hop(problem.message[index(s)]));
@@ -195,6 +250,9 @@ double total_bytes(const Problem& problem) {
     const auto messages = 2.0 * static_cast<double>(problem.graph.successors(s).size());
     total += activations * static_cast<double>(problem.memory[index(s)].activation.value) +
              messages * problem.microbatches * static_cast<double>(problem.message[index(s)].value);
+    if (problem.optimizer) {
+      total += static_cast<double>(problem.optimizer->gradients[index(s)].value);
+    }
   }
   return total;
 }
@@ -245,6 +303,7 @@ Problem make_problem(const Config& config, const PipelineShape& asked) {
   problem.links = config.links;
   problem.message = expand(config.message, stages, "stages");
   problem.limits = memory_limits(config, ranks);
+  if (config.optimizer) problem.optimizer = make_optimizer(*config.optimizer, stages);
   check_totals(config, problem);
   return problem;
 }

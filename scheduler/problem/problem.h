@@ -14,6 +14,7 @@
 #include "scheduler/problem/costs.h"
 #include "scheduler/problem/keeping.h"
 #include "scheduler/problem/links.h"
+#include "scheduler/problem/optimizer.h"
 #include "scheduler/problem/phase.h"
 
 namespace counterflow {
@@ -57,6 +58,7 @@ struct Problem {
   std::vector<Bytes>
       message;  // [stage] size of the output of F (and of the gradient that comes back)
   MemoryLimits limits;
+  std::optional<Optimizer> optimizer;  // what follows the last gradient; absent: nothing does
 
   [[nodiscard]] int ranks() const { return placement.ranks(); }
   [[nodiscard]] int stages() const { return placement.stages(); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scheduler/graph/channels.h"
+#include "scheduler/graph/gradient_sums.h"
 #include "scheduler/graph/op_messages.h"
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
@@ -19,8 +20,9 @@
 namespace counterflow::rules {
 namespace {
 
-// What a slot holds, or an op means to find there. Of what is saved and of sums of weight
-// gradients, `payload` names the stage as from and to.
+// What a slot holds, or an op means to find there. Of what is saved `payload` names the stage as
+// from and to; of a sum of weight gradients the first stage that adds to it, and as microbatch
+// which sum it is; part 1 is the sum over all ranks.
 struct Value {
   BufferPool pool = BufferPool::activations;
   Payload payload;
@@ -43,6 +45,25 @@ Value of_stage(BufferPool pool, const Op& op) {
   return value;
 }
 
+constexpr Microbatch kNorm = -1;
+enum : std::uint16_t { kOfRank = 0, kOfAll = 1 };
+
+Value of_sum(const GradientSums& sums, GradientSums::Id id, std::uint16_t part) {
+  const auto stage = static_cast<std::uint16_t>(sums[id].stages.front());
+  return {BufferPool::accumulators,
+          {.from = stage, .to = stage, .part = part, .microbatch = static_cast<Microbatch>(id)}};
+}
+
+// May the second replace the first in its slot? Nothing is added to what is summed over ranks.
+bool same_sum(const Value& held, Value next) {
+  if (next.payload.part == kOfAll) next.payload.part = held.payload.part;
+  return held == next;
+}
+
+Value norm(std::uint16_t part) {
+  return {BufferPool::accumulators, {.part = part, .microbatch = kNorm}};
+}
+
 std::string describe(const Value& value) {
   const Payload& p = value.payload;
   switch (value.pool) {
@@ -53,7 +74,9 @@ std::string describe(const Value& value) {
     case BufferPool::saved:
       return fmt::format("what F of stage {} saved for microbatch {}", p.from, p.microbatch);
     case BufferPool::accumulators:
-      return fmt::format("the weight gradients of stage {}", p.from);
+      return (p.microbatch == kNorm ? "the norm of the gradients"
+                                    : fmt::format("the weight gradients of stage {}", p.from)) +
+             (p.part == kOfAll ? ", summed over ranks" : "");
   }
   return "";
 }
@@ -61,9 +84,11 @@ std::string describe(const Value& value) {
 // One rank in issue order, for where two uses may come in another order they are a race.
 class BufferChecker {
  public:
-  BufferChecker(const Channels& channels, std::size_t number, const RankProgram& rank,
-                Diagnostics& out)
-      : channels_(channels),
+  BufferChecker(const Problem& problem, const Channels& channels, const GradientSums& sums,
+                std::size_t number, const RankProgram& rank, Diagnostics& out)
+      : problem_(problem),
+        channels_(channels),
+        sums_(sums),
         number_(static_cast<Rank>(number)),
         rank_(rank),
         out_(out),
@@ -75,6 +100,9 @@ class BufferChecker {
       const Instruction& instruction = rank_.instructions[at_];
       if (instruction.kind == InstructionKind::run) check_run(instruction);
       for (const Transfer& transfer : rank_.transfers_of(instruction)) check_transfer(transfer);
+      for (const Collective& collective : rank_.collectives_of(instruction)) {
+        check_collective(collective);
+      }
     }
   }
 
@@ -107,6 +135,8 @@ class BufferChecker {
     for (const Op& op : {instruction.op, instruction.paired}) {
       if (uses_buffers(op)) check_op(op);
     }
+    if (instruction.op.kind == OpKind::gradient_norm) check_norm(instruction.op);
+    if (instruction.op.kind == OpKind::optimizer_step) check_step(instruction.op);
     if (accesses_.size() == needed_) return;
     out_.resize(faults);
     fault("buffer", instruction.op,
@@ -124,7 +154,49 @@ class BufferChecker {
     // I leaves something for W where W follows.
     const bool writes = !is_backward(op.kind);
     check_next(of_stage(BufferPool::saved, op), writes, !writes, op);
-    if (accumulates(op)) check_next(of_stage(BufferPool::accumulators, op), true, false, op);
+    if (!accumulates(op)) return;
+    for (const GradientSums::Id id : sums_.of(op.stage)) {
+      check_next(of_sum(sums_, id, kOfRank), true, false, op);
+    }
+  }
+
+  // A sum as the optimizer needs it: over all who have a share.
+  [[nodiscard]] Value complete(GradientSums::Id id) const {
+    return of_sum(sums_, id, sums_[id].is_shared() ? kOfAll : kOfRank);
+  }
+
+  void check_norm(const Op& op) {
+    for (const GradientSums::Id id : sums_.on(problem_, number_)) {
+      check_next(complete(id), false, false, op);
+    }
+    check_next(norm(kOfRank), true, false, op);
+  }
+
+  void check_step(const Op& op) {
+    for (const GradientSums::Id id : sums_.of(op.stage)) {
+      check_next(complete(id), false, false, op);
+    }
+    if (!problem_.optimizer || !problem_.optimizer->global_norm) return;
+    check_next(norm(problem_.ranks() > 1 ? kOfAll : kOfRank), false, false, op);
+  }
+
+  // In place: the same value, now of all members. Which ranks those are is for rule `reduction`.
+  void check_collective(const Collective& collective) {
+    if (collective.slot == kNone) return;
+    const Op op = rank_.instructions[at_].op;
+    Value value = held_[collective.slot].value;
+    if (value.payload.part == kOfAll) {
+      fault("version", op, fmt::format("adds up {} once more", describe(value)));
+    }
+    value.payload.part = kOfAll;
+    if (rank_.slots[collective.slot].size < collective.size) {
+      fault("buffer", op,
+            fmt::format("a collective of {} B works on slot {}, which has {} B",
+                        collective.size.value, collective.slot,
+                        rank_.slots[collective.slot].size.value));
+    }
+    check_use({.slot = collective.slot, .version = collective.version & 0x7fffffffU, .is_write = 1},
+              value, op);
   }
 
   // The next access of the run at hand must be this one.
@@ -168,6 +240,11 @@ class BufferChecker {
           "version", op,
           fmt::format("{} {} version {} of slot {}, which holds version {} by then", to_string(op),
                       access.is_write ? "makes" : "reads", version, access.slot, held.version));
+    } else if (value.pool == BufferPool::accumulators && access.is_write && held.version > 0 &&
+               !same_sum(held.value, value)) {
+      fault("version", op,
+            fmt::format("{} adds to {}, slot {} holds {}", to_string(op), describe(value),
+                        access.slot, describe(held.value)));
     } else if (!access.is_write && held.value != value) {
       fault("version", op,
             fmt::format("{} needs {}, slot {} holds {}", to_string(op), describe(value),
@@ -184,7 +261,9 @@ class BufferChecker {
                     .message = std::move(message)});
   }
 
+  const Problem& problem_;
   const Channels& channels_;
+  const GradientSums& sums_;
   Rank number_;
   const RankProgram& rank_;
   Diagnostics& out_;
@@ -199,11 +278,12 @@ class BufferChecker {
 
 void buffers(const Problem& problem, const Program& program, Diagnostics& out) {
   const Channels channels(problem);
+  const GradientSums sums(problem);
   by_rank(program, out, [&](std::size_t rank, Diagnostics& found) {
     const RankProgram& list = program.ranks[rank];
     // No buffers have been assigned yet: nothing to say.
     if (list.slots.empty() && list.accesses.empty()) return;
-    BufferChecker(channels, rank, list, found).check();
+    BufferChecker(problem, channels, sums, rank, list, found).check();
   });
 }
 

@@ -130,6 +130,8 @@ class RankForm {
     if (instruction.body.count != 1) return "issues no collective, or several";
     const std::uint32_t c = instruction.body.first;
     if (c >= list_.collectives.size()) return "points outside the tables of its rank";
+    const std::uint32_t slot = list_.collectives[c].slot;
+    if (slot != kNone && slot >= list_.slots.size()) return kNoSlot;
     if (collective_owned_[c]) return "issues a collective that another instruction issues too";
     collective_owned_[c] = true;
     return fault_of_membership(instruction.communicator);

@@ -73,6 +73,11 @@ void dataflow(const Problem& problem, const Program& program, const References& 
 // O(accesses).
 void buffers(const Problem& problem, const Program& program, Diagnostics& out);
 
+// What follows the last gradient, where the problem has an optimizer: every sum that several ranks
+// share is added up by exactly those, all of them for the same, and every stage that trains makes
+// one step. Relies on `buffers`. O(instructions).
+void reductions(const Problem& problem, const Program& program, Diagnostics& out);
+
 // No two uses of a buffer slot of which one writes, unless an event or a stream of runs orders
 // them. O(accesses * streams).
 void races(const Program& program, const References& references, Diagnostics& out);

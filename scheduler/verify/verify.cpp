@@ -96,7 +96,9 @@ void check_data(const Problem& problem, const Program& program, const References
   // What is wrong with a message is wrong with its buffers too: once is enough.
   if (!found.empty()) return;
   rules::buffers(problem, program, found);
+  const bool named = found.empty();
   rules::races(program, references, found);
+  if (named) rules::reductions(problem, program, found);
 }
 
 std::launch launch(const Program& program) {

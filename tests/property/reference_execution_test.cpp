@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
+#include "tests/support/optimizers.h"
 #include "tests/support/phases.h"
 #include "tests/support/problems.h"
 
@@ -123,6 +126,61 @@ TEST(ReferenceModel, StagesThatRecomputeOrOffload) {
     sample.problem = with_keeping(std::move(sample.problem), std::move(keeping));
     expect_the_same_bits(virtual_streams, sample, {3, 4});
     expect_the_same_bits(threads, sample, {5});
+  }
+}
+
+// Steps of training through a program, with reductions, tied parameters and the norm of all
+// gradients, against training in one process.
+void expect_the_same_training(exec::Backend& backend, const Sample& sample,
+                              const testing::OptimizerShape& shape, std::uint64_t seed) {
+  SCOPED_TRACE(std::string(sample.family->name) + " p=" + std::to_string(sample.problem.ranks()));
+  constexpr int kSteps = 3;
+  const reference::Sgd sgd{.rate = 0.5F, .clip = 0.1F};
+  const Problem wanted = testing::with_optimizer(sample.problem, shape);
+  const auto model = reference::mlp_model<float>(wanted, kShape, 17);
+  const Problem problem = reference::with_sizes_of(model, wanted);
+  const Program program = compile(problem, generate(*sample.family, problem));
+  const Diagnostics faults = verify(problem, program).diagnostics;
+  ASSERT_TRUE(faults.empty()) << faults.front().message;
+  ModelCompute compute(model, problem, sgd);
+  const exec::RunResult run = backend.run(program, compute, {.steps = kSteps, .seed = seed});
+  ASSERT_FALSE(run.failure) << run.failure->reason;
+  if (problem.forward_only) return;
+  const auto expected = reference::single_process_training(model, problem, sgd, kSteps);
+  EXPECT_TRUE(compute.result() == expected.last);
+  for (Stage stage = 0; stage < problem.stages(); ++stage) {
+    for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
+      EXPECT_TRUE(std::ranges::equal(compute.parameters(stage, replica),
+                                     expected.parameters[static_cast<std::size_t>(stage)]));
+    }
+  }
+  // It does train, and what is tied stays the same.
+  EXPECT_NE(expected.parameters, reference::initial_parameters(model));
+  for (const TiedParameters& tied : problem.optimizer->tied) {
+    const auto count = tied.size.value / 4;
+    const auto& first = expected.parameters[static_cast<std::size_t>(tied.stages.front())];
+    const auto& last = expected.parameters[static_cast<std::size_t>(tied.stages.back())];
+    EXPECT_TRUE(std::equal(first.end() - count, first.end(), last.end() - count));
+  }
+}
+
+TEST(ReferenceModel, TrainsLikeOneProcess) {
+  exec::VirtualStreams backend;
+  std::uint64_t seed = 0;
+  for (const Sample& sample : every_family()) {
+    expect_the_same_training(backend, sample, {}, seed++);
+    expect_the_same_training(
+        backend, sample,
+        {.bucket = Bytes{0}, .tied = Bytes{8 * std::int64_t(seed % 2)}, .global_norm = false},
+        seed++);
+  }
+}
+
+TEST(ReferenceModel, TrainsOnThreadsToo) {
+  exec::Threads backend;
+  const std::vector<Sample> all = every_family();
+  for (std::size_t n = 0; n < 10; ++n) {
+    expect_the_same_training(backend, all[n * 11 % all.size()], {}, n);
   }
 }
 

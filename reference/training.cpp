@@ -1,0 +1,113 @@
+#include "reference/training.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace counterflow::reference {
+namespace {
+
+// One step's gradients, each added up as the program's ranks do.
+class Reduced {
+ public:
+  Reduced(const Problem& problem, const std::vector<Parameters<float>>& of_copy)
+      : problem_(problem), of_copy_(of_copy), sums_(problem) {
+    for (GradientSums::Id id = 0; id < sums_.size(); ++id) values_.push_back(add_up(id));
+  }
+
+  [[nodiscard]] std::vector<float> gradient(Stage stage) const {
+    std::vector<float> whole;
+    for (const GradientSums::Id id : sums_.of(stage)) {
+      whole.insert(whole.end(), values_[id].begin(), values_[id].end());
+    }
+    return whole;
+  }
+
+  [[nodiscard]] float squares() const {
+    float sum = 0;
+    bool first = true;
+    for (Rank rank = 0; rank < problem_.ranks(); ++rank) {
+      if (problem_.placement.chunks_of(rank).empty()) continue;
+      const std::vector<GradientSums::Id> ids = sums_.on(problem_, rank);
+      std::vector<std::span<const float>> values;
+      for (const GradientSums::Id id : ids) values.emplace_back(values_[id]);
+      const float share = share_of_norm(sums_, ids, values, rank);
+      sum = first ? share : sum + share;
+      first = false;
+    }
+    return sum;
+  }
+
+ private:
+  [[nodiscard]] std::vector<float> add_up(GradientSums::Id id) const {
+    std::vector<float> sum;
+    for (const Rank rank : sums_[id].holders) {
+      const auto share = share_of_sum(problem_, sums_, id, rank, [&](const Chunk& chunk) {
+        return of_copy_[chunk.replica][static_cast<std::size_t>(chunk.stage)];
+      });
+      if (sum.empty()) {
+        sum = share;
+      } else {
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share[i];
+      }
+    }
+    return sum;
+  }
+
+  const Problem& problem_;
+  const std::vector<Parameters<float>>& of_copy_;
+  const GradientSums sums_;
+  std::vector<std::vector<float>> values_;  // [sum]
+};
+
+}  // namespace
+
+float Sgd::factor(float squares) const {
+  const float norm = std::sqrt(squares);
+  return norm > clip ? clip / norm : 1;
+}
+
+void Sgd::step(std::span<float> parameters, std::span<const float> gradient, float factor) const {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i] -= rate * factor * gradient[i];
+  }
+}
+
+float share_of_norm(const GradientSums& sums, std::span<const GradientSums::Id> ids,
+                    std::span<const std::span<const float>> values, Rank rank) {
+  float squares = 0;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (sums[ids[k]].holders.front() != rank) continue;
+    for (const float value : values[k]) squares += value * value;
+  }
+  return squares;
+}
+
+Segment segment_of(const GradientSums& sums, Stage stage, GradientSums::Id id) {
+  Segment segment;
+  for (const GradientSums::Id each : sums.of(stage)) {
+    segment.count = static_cast<std::size_t>(sums[each].size.value) / sizeof(float);
+    if (each == id) break;
+    segment.first += segment.count;
+  }
+  return segment;
+}
+
+Trained single_process_training(const Model<float>& model, const Problem& problem, const Sgd& sgd,
+                                int steps) {
+  Trained trained{{}, initial_parameters(model)};
+  for (int step = 0; step < steps; ++step) {
+    const auto of_copy =
+        gradients_of_copies(model, problem, trained.parameters, trained.last.losses);
+    const Reduced reduced(problem, of_copy);
+    const float factor = problem.optimizer->global_norm ? sgd.factor(reduced.squares()) : 1;
+    trained.last.gradients.clear();
+    for (Stage stage = 0; stage < model.stages(); ++stage) {
+      const auto& gradient = trained.last.gradients.emplace_back(reduced.gradient(stage));
+      if (gradient.empty()) continue;
+      sgd.step(trained.parameters[static_cast<std::size_t>(stage)], gradient, factor);
+    }
+  }
+  return trained;
+}
+
+}  // namespace counterflow::reference

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "reference/single_process.h"
+#include "scheduler/graph/gradient_sums.h"
+
+namespace counterflow::reference {
+
+// Stochastic gradient descent: w -= rate * factor * gradient, where factor brings the norm of all
+// gradients down to `clip` if the problem asks for that norm and it is larger.
+struct Sgd {
+  float rate = 0.1F;
+  float clip = 1;
+
+  // From the sum of the squares of all gradients.
+  [[nodiscard]] float factor(float squares) const;
+  void step(std::span<float> parameters, std::span<const float> gradient, float factor) const;
+};
+
+// The sum of squares of what a rank holds, in the order of its sums; of what several ranks hold the
+// first counts it. `sums` are those of GradientSums::on().
+[[nodiscard]] float share_of_norm(const GradientSums& sums, std::span<const GradientSums::Id> ids,
+                                  std::span<const std::span<const float>> values, Rank rank);
+
+// Where a stage's share of a sum stands in the gradient of the stage, and how long it is.
+struct Segment {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+[[nodiscard]] Segment segment_of(const GradientSums& sums, Stage stage, GradientSums::Id id);
+
+// The share of one rank in a sum: its chunks' gradients in chunk order, the first as it is and the
+// others added. `gradient(chunk)` gives a chunk's own.
+template <typename Gradient>
+[[nodiscard]] std::vector<float> share_of_sum(const Problem& problem, const GradientSums& sums,
+                                              GradientSums::Id id, Rank rank, Gradient gradient) {
+  std::vector<float> share;
+  for (const Chunk& chunk : problem.placement.chunks_of(rank)) {
+    const auto& stages = sums[id].stages;
+    if (std::find(stages.begin(), stages.end(), chunk.stage) == stages.end()) continue;
+    const Segment segment = segment_of(sums, chunk.stage, id);
+    const auto part = std::span<const float>(gradient(chunk)).subspan(segment.first, segment.count);
+    if (share.empty()) {
+      share.assign(part.begin(), part.end());
+    } else {
+      for (std::size_t i = 0; i < share.size(); ++i) share[i] += part[i];
+    }
+  }
+  return share;
+}
+
+// What training without a pipeline comes to.
+struct Trained {
+  StepResult<float> last;  // step
+  Parameters<float> parameters;
+};
+// The problem must have an optimizer. Sums run in the order of the program's: of a copy's
+// microbatches, of a rank's chunks, of the ranks; the norm by rank.
+[[nodiscard]] Trained single_process_training(const Model<float>& model, const Problem& problem,
+                                              const Sgd& sgd, int steps);
+
+}  // namespace counterflow::reference

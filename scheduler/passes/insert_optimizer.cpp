@@ -1,0 +1,356 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "scheduler/error.h"
+#include "scheduler/graph/channels.h"
+#include "scheduler/graph/evaluate.h"
+#include "scheduler/graph/gradient_sums.h"
+#include "scheduler/graph/op_messages.h"
+#include "scheduler/passes/compute_of.h"
+#include "scheduler/passes/passes.h"
+
+// Reductions take their place in the global sequence that insert_transfers makes: by the time at
+// which the last member is ready, after transfers of that time and before computes. Norm and steps
+// come after everything. So every rank's list is still part of one sequence, and what
+// insert_transfers proves holds.
+namespace counterflow {
+namespace {
+
+using Id = GradientSums::Id;
+
+// Everything is in issue order; what is added to later counts from the last.
+struct Use {
+  std::uint32_t slot = kNone;
+  std::uint32_t version = 0;
+  std::uint32_t instruction = kNone;  // the last that adds to the sum, or else reduces it
+};
+
+// When each run begins and each message is made, as insert_transfers has it.
+class Times {
+ public:
+  Times(const Problem& problem, const Program& program)
+      : channels_(problem),
+        microbatches_(static_cast<std::size_t>(problem.microbatches)),
+        made_(channels_.size() * microbatches_),
+        begins_(Evaluator(problem, Time{1}).evaluate(compute_of(program)).begins) {
+    for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+      std::size_t position = 0;
+      for (const Instruction& i : program.ranks[rank].instructions) {
+        if (i.kind != InstructionKind::run || !uses_buffers(i.op)) continue;
+        for (const Op& op : {i.op, i.paired}) {
+          if (op.kind == OpKind::none) continue;
+          for (const Channels::Id id : channels_.outputs(op)) {
+            made_[at(id, op.microbatch)] = end(rank, position, program.kernels[i.kernel]);
+          }
+        }
+        ++position;
+      }
+    }
+  }
+
+  [[nodiscard]] Time begin(std::size_t rank, std::size_t run) const { return begins_[rank][run]; }
+  [[nodiscard]] Time end(std::size_t rank, std::size_t run, const Kernel& kernel) const {
+    return begin(rank, run) + std::max(Time{1}, kernel.duration);
+  }
+  [[nodiscard]] Time made(const Payload& payload) const {
+    return made_[at(*channels_.find(payload), payload.microbatch)];
+  }
+
+ private:
+  [[nodiscard]] std::size_t at(Channels::Id id, Microbatch microbatch) const {
+    return id * microbatches_ + static_cast<std::size_t>(microbatch);
+  }
+
+  const Channels channels_;
+  std::size_t microbatches_;
+  std::vector<Time> made_;                 // [channel][microbatch]
+  std::vector<std::vector<Time>> begins_;  // [rank][run]
+};
+
+// A sum that several ranks have a share of, and when the last of them is ready.
+struct Reduction {
+  Time ready{0};
+  Id sum = 0;
+  [[nodiscard]] auto place() const { return std::tie(ready, sum); }
+};
+
+// The reductions in the order in which every rank goes through its own.
+std::vector<Reduction> reductions_of(const GradientSums& sums, const Times& times,
+                                     const Program& program) {
+  std::vector<Reduction> all(sums.size());
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    std::size_t position = 0;
+    for (const Instruction& i : program.ranks[rank].instructions) {
+      if (i.kind != InstructionKind::run || !uses_buffers(i.op)) continue;
+      for (const Op& op : {i.op, i.paired}) {
+        if (!accumulates(op)) continue;
+        for (const Id id : sums.of(op.stage)) {
+          const Time end = times.end(rank, position, program.kernels[i.kernel]);
+          all[id].ready = std::max(all[id].ready, end);
+        }
+      }
+      ++position;
+    }
+  }
+  for (Id id = 0; id < all.size(); ++id) all[id].sum = id;
+  std::erase_if(all, [&](const Reduction& r) { return !sums[r.sum].is_shared(); });
+  std::ranges::sort(all, {}, &Reduction::place);
+  return all;
+}
+
+// Communicators by who is in them.
+class Communicators {
+ public:
+  explicit Communicators(Program& program) : program_(program) {}
+  [[nodiscard]] CommunicatorId of(CommunicatorKind kind, const std::vector<Rank>& members) {
+    const auto [entry, is_new] = known_.try_emplace(
+        {kind, members}, static_cast<CommunicatorId>(program_.communicators.size()));
+    if (is_new) program_.communicators.push_back({.kind = kind, .members = members});
+    return entry->second;
+  }
+
+ private:
+  Program& program_;
+  std::map<std::pair<CommunicatorKind, std::vector<Rank>>, CommunicatorId> known_;
+};
+
+class RankOptimizer {
+ public:
+  RankOptimizer(const Problem& problem, const GradientSums& sums, const Times& times,
+                Communicators& communicators, Program& program, std::size_t rank)
+      : problem_(problem),
+        sums_(sums),
+        times_(times),
+        communicators_(communicators),
+        program_(program),
+        rank_(program.ranks[rank]),
+        number_(static_cast<Rank>(rank)),
+        uses_(sums.size()) {}
+
+  void insert(const std::vector<Reduction>& reductions) {
+    const std::vector<Instruction> before = std::exchange(rank_.instructions, {});
+    auto next = reductions.begin();
+    for (const Instruction& instruction : before) {
+      const Time at = time_of(instruction);
+      const bool run = instruction.kind == InstructionKind::run;
+      for (; next != reductions.end() && (next->ready < at || (run && next->ready == at)); ++next) {
+        reduce(next->sum);
+      }
+      append(instruction);
+    }
+    for (; next != reductions.end(); ++next) reduce(next->sum);
+    if (problem_.optimizer->global_norm) add_norm();
+    add_steps();
+  }
+
+ private:
+  [[nodiscard]] Time time_of(const Instruction& instruction) {
+    if (instruction.kind == InstructionKind::transfer) {
+      return times_.made(rank_.transfers[instruction.body.first].payload);
+    }
+    return times_.begin(static_cast<std::size_t>(number_), position_);
+  }
+
+  void append(const Instruction& instruction) {
+    const auto index = static_cast<std::uint32_t>(rank_.instructions.size());
+    rank_.instructions.push_back(instruction);
+    if (instruction.kind != InstructionKind::run) return;
+    ++position_;
+    for (const Op& op : {instruction.op, instruction.paired}) {
+      if (accumulates(op)) note(sums_.of(op.stage), rank_.accesses_of(instruction), index);
+    }
+  }
+
+  // A backward's sums are its last accesses, and it comes last in a pair.
+  void note(std::span<const Id> ids, std::span<const Access> accesses, std::uint32_t index) {
+    const auto last = accesses.last(ids.size());
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      uses_[ids[k]] = {last[k].slot, last[k].version, index};
+    }
+  }
+
+  void reduce(Id id) {
+    Use& use = uses_[id];
+    if (use.slot == kNone) return;  // of other ranks
+    const GradientSums::Sum& sum = sums_[id];
+    const CommunicatorId communicator =
+        communicators_.of(CommunicatorKind::data_parallel, sum.holders);
+    // The bucket in the place of the microbatch.
+    const Op op{OpKind::reduce_gradients, 0, static_cast<std::uint16_t>(sum.stages.front()),
+                static_cast<Microbatch>(sum.bucket)};
+    const std::uint32_t before = use.instruction;
+    use.instruction = all_reduce(communicator, op, use.slot, ++use.version, sum.size, before);
+  }
+
+  // Appends one that waits for an earlier instruction; its index.
+  std::uint32_t all_reduce(CommunicatorId communicator, const Op& op, std::uint32_t slot,
+                           std::uint32_t version, Bytes size, std::uint32_t after) {
+    Instruction instruction{.kind = InstructionKind::collective,
+                            .stream = stream(),
+                            .communicator = communicator,
+                            .op = op};
+    wait(instruction, {after});
+    instruction.body = {static_cast<std::uint32_t>(rank_.collectives.size()), 1};
+    rank_.collectives.push_back({.kind = CollectiveKind::all_reduce,
+                                 .sequence = called_[communicator]++,
+                                 .slot = slot,
+                                 .version = version,
+                                 .size = size});
+    rank_.instructions.push_back(instruction);
+    return static_cast<std::uint32_t>(rank_.instructions.size() - 1);
+  }
+
+  // For those that no stream orders already.
+  void wait(Instruction& instruction, const std::vector<std::uint32_t>& on) {
+    instruction.waits.first = static_cast<std::uint32_t>(rank_.waits.size());
+    for (const std::uint32_t index : on) {
+      Instruction& recorder = rank_.instructions[index];
+      if (recorder.kind == InstructionKind::run && instruction.kind == InstructionKind::run &&
+          recorder.stream == instruction.stream) {
+        continue;
+      }
+      if (recorder.records == kNone) recorder.records = rank_.events++;
+      rank_.waits.push_back({.event = recorder.records, .generation = recorder.generation});
+    }
+    instruction.waits.count =
+        static_cast<std::uint32_t>(rank_.waits.size()) - instruction.waits.first;
+  }
+
+  StreamId stream() {
+    if (!stream_) {
+      if (rank_.streams.size() == kMaxStreams) {
+        throw InfeasibleError("rank " + std::to_string(number_) +
+                              " has no stream left for reductions; place stages that feed each "
+                              "other closer together");
+      }
+      stream_ = static_cast<StreamId>(rank_.streams.size());
+      rank_.streams.push_back(
+          {.role = StreamRole::data_parallel, .priority = 0, .label = "reduce gradients"});
+    }
+    return *stream_;
+  }
+
+  // A run on the compute stream that reads sums; its index.
+  std::uint32_t run(const Op& op, Time duration, std::span<const Id> reads,
+                    std::vector<std::uint32_t> after, std::vector<Access> also) {
+    Instruction instruction{.kind = InstructionKind::run, .kernel = kernel(op, duration), .op = op};
+    instruction.body.first = static_cast<std::uint32_t>(rank_.accesses.size());
+    for (const Id id : reads) {
+      const Use& use = uses_[id];
+      rank_.accesses.push_back(
+          {.slot = use.slot, .version = use.version & 0x7fffffffU, .is_write = 0});
+      after.push_back(use.instruction);
+    }
+    rank_.accesses.insert(rank_.accesses.end(), also.begin(), also.end());
+    instruction.body.count =
+        static_cast<std::uint32_t>(rank_.accesses.size()) - instruction.body.first;
+    wait(instruction, after);
+    rank_.instructions.push_back(instruction);
+    return static_cast<std::uint32_t>(rank_.instructions.size() - 1);
+  }
+
+  std::uint32_t kernel(const Op& op, Time duration) {
+    const Kernel made{
+        .kind = op.kind, .replica = op.replica, .stage = op.stage, .duration = duration};
+    program_.kernels.push_back(made);
+    return static_cast<std::uint32_t>(program_.kernels.size() - 1);
+  }
+
+  void add_norm() {
+    const auto chunks = problem_.placement.chunks_of(number_);
+    if (chunks.empty()) return;
+    norm_.slot = new_norm_slot();
+    norm_.version = 1;
+    const Op op{OpKind::gradient_norm, chunks.front().replica,
+                static_cast<std::uint16_t>(chunks.front().stage), 0};
+    norm_.instruction =
+        run(op, Time{0}, sums_.on(problem_, number_), {},
+            {{.slot = norm_.slot, .version = norm_.version & 0x7fffffffU, .is_write = 1}});
+    std::vector<Rank> all;
+    for (Rank rank = 0; rank < problem_.ranks(); ++rank) {
+      if (!problem_.placement.chunks_of(rank).empty()) all.push_back(rank);
+    }
+    if (all.size() < 2) return;
+    const CommunicatorId communicator = communicators_.of(CommunicatorKind::control, all);
+    const std::uint32_t before = norm_.instruction;
+    norm_.instruction = all_reduce(communicator, Op{}, norm_.slot, ++norm_.version,
+                                   rank_.slots[norm_.slot].size, before);
+  }
+
+  // One number behind the sums.
+  std::uint32_t new_norm_slot() {
+    constexpr std::int64_t kAlignment = 256;
+    Bytes offset;
+    for (const BufferSlot& slot : rank_.slots) {
+      if (slot.pool == BufferPool::accumulators) offset = std::max(offset, slot.offset + slot.size);
+    }
+    offset.value = (offset.value + kAlignment - 1) / kAlignment * kAlignment;
+    rank_.slots.push_back({.pool = BufferPool::accumulators, .offset = offset, .size = Bytes{4}});
+    return static_cast<std::uint32_t>(rank_.slots.size() - 1);
+  }
+
+  // The stages whose gradients are there first go first.
+  void add_steps() {
+    std::vector<std::pair<std::uint32_t, Chunk>> chunks;
+    for (const Chunk& chunk : problem_.placement.chunks_of(number_)) {
+      if (!problem_.needs_backward_weight(chunk.stage)) continue;
+      std::uint32_t last = 0;
+      for (const Id id : sums_.of(chunk.stage)) last = std::max(last, uses_[id].instruction);
+      chunks.emplace_back(last, chunk);
+    }
+    std::ranges::stable_sort(chunks, {}, [](const auto& each) { return each.first; });
+    for (const auto& [last, chunk] : chunks) {
+      const Op op{OpKind::optimizer_step, chunk.replica, static_cast<std::uint16_t>(chunk.stage),
+                  0};
+      const Time duration = problem_.optimizer->step[static_cast<std::size_t>(chunk.stage)];
+      if (norm_.slot == kNone) {
+        run(op, duration, sums_.of(chunk.stage), {}, {});
+      } else {
+        run(op, duration, sums_.of(chunk.stage), {norm_.instruction},
+            {{.slot = norm_.slot, .version = norm_.version & 0x7fffffffU, .is_write = 0}});
+      }
+    }
+  }
+
+  const Problem& problem_;
+  const GradientSums& sums_;
+  const Times& times_;
+  Communicators& communicators_;
+  Program& program_;
+  RankProgram& rank_;
+  Rank number_;
+  std::vector<Use> uses_;  // [sum] on this rank
+  Use norm_;
+  std::size_t position_ = 0;  // among the runs
+  std::optional<StreamId> stream_;
+  std::map<CommunicatorId, std::uint32_t> called_;  // how many collectives of each so far
+};
+
+bool trains(const Problem& problem) {
+  for (Stage stage = 0; stage < problem.stages(); ++stage) {
+    if (problem.needs_backward_weight(stage)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Program insert_optimizer(const Problem& problem, Program program) {
+  if (!problem.optimizer || !trains(problem)) return program;
+  const GradientSums sums(problem);
+  const Times times(problem, program);
+  const std::vector<Reduction> reductions = reductions_of(sums, times, program);
+  Communicators communicators(program);
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    RankOptimizer(problem, sums, times, communicators, program, rank).insert(reductions);
+  }
+  return program;
+}
+
+}  // namespace counterflow

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "scheduler/ir/op.h"
+#include "scheduler/problem/config_sections.h"
+
+namespace counterflow {
+namespace {
+
+// Gradients are FP32.
+constexpr std::int64_t kElement = 4;
+
+Bytes read_gradients(const Cursor& at) {
+  const Bytes size = at.size();
+  if (size.value % kElement != 0) {
+    at.fail(fmt::format("{} B are no whole number of FP32 gradients; give a multiple of 4 B",
+                        size.value));
+  }
+  return size;
+}
+
+TiedParameters read_tied(const Cursor& at, std::set<Stage>& seen) {
+  at.allow_keys({"stages", "size"});
+  const Cursor stages = at.at("stages", "[0, 7]");
+  TiedParameters tied;
+  tied.stages = stages.list_of("stage numbers", [&](const Cursor& c) {
+    const Stage stage = c.small_integer(0, kMaxStages - 1);
+    if (!seen.insert(stage).second) {
+      c.fail(fmt::format("stage {} is tied twice; keep one of them", stage));
+    }
+    return stage;
+  });
+  if (tied.stages.size() < 2) stages.fail("name two stages at least: those that share parameters");
+  std::ranges::sort(tied.stages);
+  tied.size = read_gradients(at.at("size", "1GiB"));
+  return tied;
+}
+
+}  // namespace
+
+void read_optimizer(const Cursor& at, Config& config) {
+  at.allow_keys({"gradients", "bucket", "step", "global_norm", "tied"});
+  OptimizerConfig optimizer;
+  optimizer.where = at.where();
+  optimizer.gradients = at.at("gradients", "350MiB").per_item(read_gradients);
+  if (const auto c = at.find("bucket")) {
+    optimizer.bucket = c->located([](const Cursor& one) { return one.size(); });
+    if (optimizer.bucket->value.value < kElement) {
+      c->fail("smaller than one gradient of 4 B; give for example 25MiB, or leave it out");
+    }
+  }
+  if (const auto c = at.find("step")) {
+    optimizer.step = c->per_item([](const Cursor& one) { return one.duration(); });
+  }
+  if (const auto c = at.find("global_norm")) optimizer.global_norm = c->boolean();
+  if (const auto c = at.find("tied")) {
+    std::set<Stage> seen;
+    optimizer.tied = c->list_of("maps of stages and size", [&](const Cursor& one) {
+      return one.located([&](const Cursor& map) { return read_tied(map, seen); });
+    });
+  }
+  config.optimizer = std::move(optimizer);
+}
+
+}  // namespace counterflow

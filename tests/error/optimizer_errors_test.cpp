@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/error/config_cases.h"
+
+namespace counterflow::testing {
+namespace {
+
+class OptimizerError : public ::testing::TestWithParam<OverrideCase> {};
+
+TEST_P(OptimizerError, IsRefused) {
+  const OverrideCase& c = GetParam();
+  EXPECT_EQ(refusal(kGoodConfig, c.overrides), "--set " + c.overrides.back() + ": " + c.message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Config, OptimizerError,
+    ::testing::ValuesIn(std::vector<OverrideCase>{
+        {"UnknownKey",
+         {"optimizer={gradients: 1MiB, buckets: 1MiB}"},
+         "optimizer.buckets: unknown key; did you mean bucket?"},
+        {"NoGradients",
+         {"optimizer={step: 1ms}"},
+         "optimizer.gradients: missing; write for example gradients: 350MiB"},
+        {"NoWholeNumber",
+         {"optimizer={gradients: 6B}"},
+         "optimizer.gradients: 6 B are no whole number of FP32 gradients; give a multiple of 4 B"},
+        {"WrongCount",
+         {"optimizer={gradients: [1MiB, 1MiB, 1MiB]}"},
+         "optimizer.gradients: a list of 3 for 2 stages; give 2 entries, or one number for all"},
+        {"WrongCountOfSteps",
+         {"optimizer={gradients: 1MiB, step: [1ms]}"},
+         "optimizer.step: a list of 1 for 2 stages; give 2 entries, or one number for all"},
+        {"TinyBucket",
+         {"optimizer={gradients: 1MiB, bucket: 2B}"},
+         "optimizer.bucket: smaller than one gradient of 4 B; give for example 25MiB, or leave it "
+         "out"},
+        {"TooManyBuckets",
+         {"optimizer={gradients: 1MiB, bucket: 4B}"},
+         "optimizer.bucket: 4 B cut the gradients of stage 0 into 262145 reductions; at most 1024 "
+         "are possible, so raise it"},
+        {"OneStageTied",
+         {"optimizer={gradients: 1MiB, tied: [{stages: [0], size: 1KiB}]}"},
+         "optimizer.tied[0].stages: name two stages at least: those that share parameters"},
+        {"TiedTwice",
+         {"optimizer={gradients: 1MiB, tied: [{stages: [0, 1, 0], size: 1KiB}]}"},
+         "optimizer.tied[0].stages[2]: stage 0 is tied twice; keep one of them"},
+        {"NoSuchStage",
+         {"optimizer={gradients: 1MiB, tied: [{stages: [0, 2], size: 1KiB}]}"},
+         "optimizer.tied: there is no stage 2; name one of the 2 stages, 0 to 1"},
+        {"TiedTooLarge",
+         {"optimizer={gradients: 1KiB, tied: [{stages: [0, 1], size: 1MiB}]}"},
+         "optimizer.tied: 1048576 B are tied, but stage 0 has 1024 B of gradients, of which they "
+         "are a part; lower the size"},
+    }),
+    case_name<OverrideCase>);
+
+TEST(OptimizerConfig, Expands) {
+  const Config config =
+      parse_config(kGoodConfig, "model.yaml",
+                   {"optimizer={gradients: [8KiB, 4KiB], bucket: 1KiB, step: 2ms, global_norm: "
+                    "true, tied: [{stages: [1, 0], size: 400B}]}"});
+  const Problem problem = make_problem(config, {Placement(PlacementKind::loop, 2, 1), false});
+  ASSERT_TRUE(problem.optimizer);
+  EXPECT_EQ(problem.optimizer->gradients, (std::vector<Bytes>{Bytes{8192}, Bytes{4096}}));
+  EXPECT_EQ(problem.optimizer->bucket, Bytes{1024});
+  EXPECT_EQ(problem.optimizer->step, std::vector<Time>(2, Time{2'000'000}));
+  EXPECT_TRUE(problem.optimizer->global_norm);
+  ASSERT_EQ(problem.optimizer->tied.size(), 1U);
+  EXPECT_EQ(problem.optimizer->tied[0].stages, (std::vector<Stage>{0, 1}));
+}
+
+}  // namespace
+}  // namespace counterflow::testing

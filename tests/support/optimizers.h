@@ -1,0 +1,33 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "scheduler/problem/problem.h"
+
+namespace counterflow::testing {
+
+// A step after the last gradient: the first and the last stage share parameters, everything is
+// reduced in small buckets, and all steps wait for the norm.
+struct OptimizerShape {
+  Bytes gradients{400};
+  Bytes bucket{64};
+  Bytes tied{40};
+  Time step{5};
+  bool global_norm = true;
+};
+
+[[nodiscard]] inline Problem with_optimizer(Problem problem, const OptimizerShape& shape = {}) {
+  const auto stages = static_cast<std::size_t>(problem.stages());
+  problem.optimizer = Optimizer{.gradients = std::vector<Bytes>(stages, shape.gradients),
+                                .bucket = shape.bucket,
+                                .step = std::vector<Time>(stages, shape.step),
+                                .global_norm = shape.global_norm,
+                                .tied = {}};
+  if (stages > 1 && shape.tied.value > 0) {
+    problem.optimizer->tied.push_back({{0, problem.stages() - 1}, shape.tied});
+  }
+  return problem;
+}
+
+}  // namespace counterflow::testing
