@@ -164,7 +164,7 @@ std::string_view name(PayloadKind kind) {
     case PayloadKind::gradient:
       return "gradient";
     case PayloadKind::metadata:
-      return "metadata";
+      return "shape";
   }
   return "";
 }

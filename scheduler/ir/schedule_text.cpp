@@ -74,18 +74,28 @@ bool skips_stages(const Transfer& transfer) {
   return std::abs(transfer.payload.from - transfer.payload.to) > 1;
 }
 
-template <typename NamesOtherEnd>
+// The transfers that schedules have a word for; `append_other` writes the others, or nothing.
+template <typename NamesOtherEnd, typename AppendOther>
 void append_group(std::string& out, std::span<const Transfer> transfers,
-                  NamesOtherEnd names_other_end) {
+                  NamesOtherEnd names_other_end, AppendOther append_other) {
   const std::size_t begin = out.size();
   std::size_t count = 0;
   for (const Transfer& transfer : transfers) {
-    const std::optional<Op> op = named_by_schedules(transfer);
-    if (!op) continue;
-    if (count++ > 0) out += ';';
-    append_text(out, *op);
-    if (names_other_end(transfer)) {
-      append_other_end(out, transfer.is_send, stage_there(transfer));
+    const std::size_t before = out.size();
+    if (count > 0) out += ';';
+    const std::size_t first = out.size();
+    if (const std::optional<Op> op = named_by_schedules(transfer)) {
+      append_text(out, *op);
+      if (names_other_end(transfer)) {
+        append_other_end(out, transfer.is_send, stage_there(transfer));
+      }
+    } else {
+      append_other(transfer);
+    }
+    if (out.size() == first) {
+      out.resize(before);
+    } else {
+      ++count;
     }
   }
   if (count > 1) {
@@ -101,9 +111,12 @@ void append_instruction(std::string& out, const RankProgram& rank, const OtherEn
       append_text(out, Slot{instruction.op, instruction.paired});
       break;
     case InstructionKind::transfer:
-      append_group(out, rank.transfers_of(instruction), [&](const Transfer& transfer) {
-        return skips_stages(transfer) || ends.are_several(transfer);
-      });
+      append_group(
+          out, rank.transfers_of(instruction),
+          [&](const Transfer& transfer) {
+            return skips_stages(transfer) || ends.are_several(transfer);
+          },
+          [](const Transfer&) {});
       break;
     case InstructionKind::collective:
       // Of the collectives, schedules name those of a whole stage, once for all its buckets.
@@ -166,7 +179,7 @@ class Rows {
 }  // namespace
 
 void append_text(std::string& out, const Op& op) {
-  if (op.replica != 0) out += '~';
+  out += replica_prefix(op.replica);
   append_number(out, op.stage);
   out += token(op.kind);
   if (has_microbatch(op.kind)) append_number(out, op.microbatch);
@@ -185,7 +198,13 @@ void append_text(std::string& out, const Slot& slot) {
 }
 
 void append_text(std::string& out, std::span<const Transfer> transfers) {
-  append_group(out, transfers, skips_stages);
+  append_group(out, transfers, skips_stages, [&](const Transfer& transfer) {
+    if (transfer.payload.kind != PayloadKind::metadata) return;
+    append_number(out, stage_here(transfer));
+    out += transfer.is_send ? "SEND_SHAPE" : "RECV_SHAPE";
+    append_number(out, transfer.payload.microbatch);
+    append_other_end(out, transfer.is_send, stage_there(transfer));
+  });
 }
 
 std::string to_string(const Op& op) {

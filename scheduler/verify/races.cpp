@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "scheduler/graph/happens_before.h"
@@ -23,14 +27,15 @@ struct SlotUses {
 // One rank in issue order: every use must follow the last write, every write also the reads before.
 class RaceFinder {
  public:
-  RaceFinder(std::size_t number, const RankProgram& rank, const Recordings& recordings,
+  RaceFinder(const Program& program, std::size_t number, const Recordings& recordings,
              Diagnostics& out)
       : number_(static_cast<Rank>(number)),
-        rank_(rank),
+        communicators_(program.communicators),
+        rank_(program.ranks[number]),
         out_(out),
         recordings_(recordings),
-        order_(rank),
-        uses_(rank.slots.size()) {}
+        order_(rank_),
+        uses_(rank_.slots.size()) {}
 
   void find() {
     for (at_ = 0; at_ < rank_.instructions.size(); ++at_) {
@@ -41,6 +46,7 @@ class RaceFinder {
         if (recorder < at_) order_.learn(recorder);
       }
       for_each_use(rank_, instruction, [&](const Access& use) { check(use); });
+      if (instruction.kind == InstructionKind::collective) check_call(instruction);
       order_.finish();
     }
   }
@@ -64,6 +70,41 @@ class RaceFinder {
     const Instruction& a = rank_.instructions[earlier];
     const Instruction& b = rank_.instructions[at_];
     return a.kind == InstructionKind::run && b.kind == InstructionKind::run && a.stream == b.stream;
+  }
+
+  // Collectives carry no name: what calls meet is decided by their order on each rank, so a stream
+  // or an event must fix it.
+  void check_call(const Instruction& instruction) {
+    auto [last, is_first] = last_call_.try_emplace(instruction.communicator, at_);
+    if (is_first) return;
+    const std::uint32_t before = std::exchange(last->second, at_);
+    const Instruction& other = rank_.instructions[before];
+    if (other.stream == instruction.stream || order_.follows(before)) return;
+    out_.push_back(
+        {.rule = "race",
+         .rank = number_,
+         .index = at_,
+         .op = instruction.op,
+         .message = fmt::format(
+             "two collectives on communicator {} ({}), {} and {}, {}: their order is not fixed, "
+             "and "
+             "ranks may go through them in different ones; let the second wait for the first, or "
+             "put both on one stream",
+             instruction.communicator, name(communicators_[instruction.communicator].kind),
+             call(other), call(instruction),
+             shares_event(other, instruction) ? "become ready on the same event"
+                                              : "are ordered by no event and no stream")});
+  }
+
+  [[nodiscard]] std::string call(const Instruction& instruction) const {
+    const Collective& collective = rank_.collectives_of(instruction).front();
+    return fmt::format("{} {}", name(collective.kind), collective.sequence);
+  }
+
+  [[nodiscard]] bool shares_event(const Instruction& a, const Instruction& b) const {
+    return std::ranges::any_of(rank_.waits_of(a), [&](const EventWait& wait) {
+      return std::ranges::find(rank_.waits_of(b), wait) != rank_.waits_of(b).end();
+    });
   }
 
   // The op of an instruction that uses a slot; of a group, that of the transfer.
@@ -91,11 +132,13 @@ class RaceFinder {
   }
 
   Rank number_;
+  const std::vector<Communicator>& communicators_;
   const RankProgram& rank_;
   Diagnostics& out_;
   const Recordings& recordings_;
   HappensBefore order_;
   std::vector<SlotUses> uses_;  // [slot]
+  std::map<CommunicatorId, std::uint32_t> last_call_;
   std::uint32_t at_ = 0;
 };
 
@@ -103,7 +146,7 @@ class RaceFinder {
 
 void races(const Program& program, const References& references, Diagnostics& out) {
   by_rank(program, out, [&](std::size_t rank, Diagnostics& found) {
-    RaceFinder(rank, program.ranks[rank], references.recordings[rank], found).find();
+    RaceFinder(program, rank, references.recordings[rank], found).find();
   });
 }
 

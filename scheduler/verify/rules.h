@@ -79,7 +79,8 @@ void buffers(const Problem& problem, const Program& program, Diagnostics& out);
 void reductions(const Problem& problem, const Program& program, Diagnostics& out);
 
 // No two uses of a buffer slot of which one writes, unless an event or a stream of runs orders
-// them. O(accesses * streams).
+// them, and no two collectives of a communicator that neither an event nor their stream orders.
+// O((accesses + collectives) * streams).
 void races(const Program& program, const References& references, Diagnostics& out);
 
 // Does the program complete for every timing under these semantics? One cycle if not. A blocked
