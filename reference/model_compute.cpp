@@ -40,7 +40,7 @@ ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem, co
     : model_(model), problem_(problem), sgd_(sgd), sums_(problem) {
   for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
     for (Stage stage = 0; stage < model.stages(); ++stage) {
-      copies_.push_back({model.initial_parameters(stage), {}, {}, {}});
+      copies_.push_back({model.initial_parameters(stage), {}, {}, {}, {}});
     }
   }
 }

@@ -42,7 +42,8 @@ class Reduced {
     std::vector<float> sum;
     for (const Rank rank : sums_[id].holders) {
       const auto share = share_of_sum(problem_, sums_, id, rank, [&](const Chunk& chunk) {
-        return of_copy_[chunk.replica][static_cast<std::size_t>(chunk.stage)];
+        return std::span<const float>(
+            of_copy_[chunk.replica][static_cast<std::size_t>(chunk.stage)]);
       });
       if (sum.empty()) {
         sum = share;

@@ -34,7 +34,7 @@ struct Segment {
 [[nodiscard]] Segment segment_of(const GradientSums& sums, Stage stage, GradientSums::Id id);
 
 // The share of one rank in a sum: its chunks' gradients in chunk order, the first as it is and the
-// others added. `gradient(chunk)` gives a chunk's own.
+// others added. `gradient(chunk)` gives a chunk's own, as a span.
 template <typename Gradient>
 [[nodiscard]] std::vector<float> share_of_sum(const Problem& problem, const GradientSums& sums,
                                               GradientSums::Id id, Rank rank, Gradient gradient) {
@@ -43,7 +43,8 @@ template <typename Gradient>
     const auto& stages = sums[id].stages;
     if (std::find(stages.begin(), stages.end(), chunk.stage) == stages.end()) continue;
     const Segment segment = segment_of(sums, chunk.stage, id);
-    const auto part = std::span<const float>(gradient(chunk)).subspan(segment.first, segment.count);
+    const std::span<const float> whole = gradient(chunk);
+    const auto part = whole.subspan(segment.first, segment.count);
     if (share.empty()) {
       share.assign(part.begin(), part.end());
     } else {

@@ -13,6 +13,7 @@
 
 #include "reference/attention.h"
 #include "reference/ep_threads.h"
+#include "reference/expert_parallel_block.h"
 #include "reference/mixture_of_experts.h"
 #include "reference/rms_norm.h"
 #include "reference/sequence.h"
@@ -85,18 +86,9 @@ TEST(MixtureOfExperts, ExpertsAreSharedOutEvenly) {
   EXPECT_THROW(MixtureOfExperts<double>({.experts = 2, .top = 3}, alone), std::invalid_argument);
 }
 
-// A transformer block of attention and experts.
-template <typename T>
-Sequence<T> block(const MoeShape& shape, EpBackend<T>& group) {
-  typename Sequence<T>::Parts parts;
-  parts.push_back(std::make_unique<Attention<T>>(shape.sequences, shape.length, shape.width));
-  parts.push_back(std::make_unique<MixtureOfExperts<T>>(shape, group));
-  return Sequence<T>(std::move(parts));
-}
-
 TEST(TransformerBlock, GradientsMatchFiniteDifferences) {
   NoExpertParallelism<double> alone;
-  expect_gradients(block<double>({.sequences = 2, .length = 3, .width = 3}, alone));
+  expect_gradients(transformer_block<double>({.sequences = 2, .length = 3, .width = 3}, alone));
 }
 
 // What a member, or one process for all of them, comes to.
@@ -104,7 +96,7 @@ struct Outcome {
   std::vector<float> output, input_gradient, gradients;
 };
 
-Outcome run(const Sequence<float>& layers, std::span<const float> x, std::span<const float> dy) {
+Outcome run(const StageLayers<float>& layers, std::span<const float> x, std::span<const float> dy) {
   const auto sizes = layers.sizes();
   Outcome outcome{std::vector<float>(sizes.output), std::vector<float>(sizes.input),
                   std::vector<float>(sizes.parameters)};
@@ -141,7 +133,7 @@ void expect_one_process_is_matched(std::size_t members, std::size_t experts, std
   fill_uniform(std::span(x), 5, series, 1);
   fill_uniform(std::span(dy), 6, series, 1);
   NoExpertParallelism<float> alone;
-  const Outcome expected = run(block<float>(whole, alone), x, dy);
+  const Outcome expected = run(transformer_block<float>(whole, alone), x, dy);
 
   EpThreadGroup<float> group(members);
   std::vector<Outcome> outcomes(members);
@@ -150,8 +142,9 @@ void expect_one_process_is_matched(std::size_t members, std::size_t experts, std
     for (std::size_t m = 0; m < members; ++m) {
       threads.emplace_back([&, m] {
         EpThread<float> member(group, m);
-        outcomes[m] = run(block<float>(share, member), std::span(x).subspan(m * size, size),
-                          std::span(dy).subspan(m * size, size));
+        outcomes[m] =
+            run(transformer_block<float>(share, member), std::span(x).subspan(m * size, size),
+                std::span(dy).subspan(m * size, size));
       });
     }
   }
@@ -178,6 +171,37 @@ TEST(ExpertParallelism, ComputesWhatOneProcessDoes) {
     expect_one_process_is_matched(4, 4, 3, series);
     expect_one_process_is_matched(3, 6, 1, series);  // some experts get nothing
   }
+}
+
+TEST(ExpertParallelism, OfAStageIsTheStagesBlock) {
+  const MoeShape shape{.sequences = 6, .length = 3, .width = 4, .hidden = 5, .experts = 6};
+  NoExpertParallelism<float> alone;
+  const auto one = transformer_block<float>(shape, alone);
+  const std::vector<float> x = [] {
+    std::vector<float> numbers(72);
+    fill_uniform(std::span(numbers), 5, 1, 1);
+    return numbers;
+  }();
+  const Outcome expected = run(one, x, x);
+  for (const std::size_t members : {1U, 2U, 3U, 6U}) {
+    const ExpertParallelBlock<float> several(shape, members);
+    EXPECT_EQ(several.sizes().parameters, one.sizes().parameters);
+    const Outcome found = run(several, x, x);
+    EXPECT_EQ(found.output, expected.output) << members;
+    EXPECT_EQ(found.input_gradient, expected.input_gradient) << members;
+    // Shared weights are added up by sequence in one process; with several a member, by member.
+    const auto shared = static_cast<std::ptrdiff_t>(
+        Attention<float>(1, shape.length, shape.width).sizes().parameters +
+        MixtureOfExperts<float>(shape, alone).shared_parameters());
+    EXPECT_TRUE(std::equal(found.gradients.begin() + shared, found.gradients.end(),
+                           expected.gradients.begin() + shared))
+        << members;
+    if (members == 1 || members == 6) {
+      EXPECT_EQ(found.gradients, expected.gradients) << members;
+    }
+  }
+  EXPECT_THROW(ExpertParallelBlock<float>(shape, 4), std::invalid_argument);
+  EXPECT_THROW(ExpertParallelBlock<float>(shape, 0), std::invalid_argument);
 }
 
 }  // namespace
