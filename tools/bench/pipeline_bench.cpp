@@ -13,24 +13,10 @@
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "simulator/simulate.h"
+#include "tools/bench/even_problem.h"
 
 namespace counterflow {
 namespace {
-
-Problem uniform_problem(const Family& family, int ranks, int microbatches, int chunks) {
-  Problem problem;
-  problem.placement = Placement(family.placement, ranks, chunks);
-  const int stages = problem.placement.stages();
-  problem.graph = StageGraph::chain(stages);
-  problem.microbatches = microbatches;
-  const auto count = static_cast<std::size_t>(stages);
-  problem.costs = Costs(std::vector<StageCost>(count, {Time{1000}, Time{1100}, Time{900}}));
-  problem.memory.assign(count, {Bytes{1}, Bytes{1}});
-  problem.frozen.assign(count, 0);
-  problem.message.assign(count, Bytes{0});
-  problem.links = Links(Time{30});
-  return problem;
-}
 
 void set_ops(benchmark::State& state, std::size_t ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(ops));
@@ -54,8 +40,8 @@ BENCHMARK(BM_ArraySweep)->Arg(65536);
 
 void BM_Evaluate(benchmark::State& state, const char* name, int chunks) {
   const Family& family = *find_family(name);
-  const Problem problem = uniform_problem(family, static_cast<int>(state.range(0)),
-                                          static_cast<int>(state.range(1)), chunks);
+  const Problem problem = even_problem(family, static_cast<int>(state.range(0)),
+                                       static_cast<int>(state.range(1)), chunks);
   const Schedule schedule = generate(family, problem);
   Evaluator evaluator(problem);
   for (auto _ : state) benchmark::DoNotOptimize(evaluator.makespan(schedule));
@@ -69,8 +55,8 @@ BENCHMARK_CAPTURE(BM_Evaluate, dualpipe, "dualpipe", 1)->Args({64, 512});
 // The whole way: generate, lower, verify, simulate. Reports the program's bytes an instruction.
 void BM_Compile(benchmark::State& state) {
   const Family& family = *find_family("interleaved-zb");
-  const Problem problem = uniform_problem(family, static_cast<int>(state.range(0)),
-                                          static_cast<int>(state.range(1)), 2);
+  const Problem problem =
+      even_problem(family, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), 2);
   std::size_t instructions = 0;
   std::size_t bytes = 0;
   for (auto _ : state) {
@@ -101,8 +87,8 @@ BENCHMARK(BM_Compile)
 // All rules of a lowered program; at most 150 ns an instruction is the aim.
 void BM_VerifyProgram(benchmark::State& state) {
   const Family& family = *find_family("interleaved-zb");
-  const Problem problem = uniform_problem(family, static_cast<int>(state.range(0)),
-                                          static_cast<int>(state.range(1)), 2);
+  const Problem problem =
+      even_problem(family, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), 2);
   const Program program = compile(problem, generate(family, problem));
   for (auto _ : state) {
     benchmark::DoNotOptimize(verify(problem, program).diagnostics.size());
@@ -121,7 +107,7 @@ BENCHMARK(BM_VerifyProgram)
 
 void BM_Part(benchmark::State& state, const char* part) {
   const Family& family = *find_family("interleaved-zb");
-  const Problem problem = uniform_problem(family, 64, 256, 2);
+  const Problem problem = even_problem(family, 64, 256, 2);
   const Schedule schedule = generate(family, problem);
   const Program program = compile(problem, schedule);
   const std::string which = part;

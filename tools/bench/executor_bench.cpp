@@ -1,0 +1,38 @@
+#include <benchmark/benchmark.h>
+
+#include "executor/virtual_streams.h"
+#include "scheduler/passes/compile.h"
+#include "schedules/registry.h"
+#include "tools/bench/even_problem.h"
+
+namespace counterflow {
+namespace {
+
+struct Nothing final : exec::Compute {
+  void run(const exec::ComputeCall&) override {}
+};
+
+// A program on virtual streams whose runs do nothing and whose messages are empty: what is left is
+// the interpreter. Several steps, so that what is set up once a run counts little. At most 20 ns an
+// instruction is the aim.
+void BM_Interpreter(benchmark::State& state) {
+  const Family& family = *find_family("interleaved-zb");
+  const Problem problem =
+      even_problem(family, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), 2);
+  const Program program = compile(problem, generate(family, problem));
+  constexpr int kSteps = 8;
+  exec::VirtualStreams backend;
+  Nothing compute;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(backend.run(program, compute, {.steps = kSteps}).steps.size());
+  }
+  const double instructions = static_cast<double>(program.size()) * kSteps;
+  state.counters["ns_per_instruction"] =
+      benchmark::Counter(instructions * 1e-9, benchmark::Counter::kIsIterationInvariantRate |
+                                                  benchmark::Counter::kInvert);
+  state.counters["instructions"] = static_cast<double>(program.size());
+}
+BENCHMARK(BM_Interpreter)->Args({8, 64})->Args({64, 256})->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace counterflow
