@@ -39,10 +39,12 @@ Model random_model(std::mt19937_64& random) {
   const Family& family = *find_family(kFamilies[draw(random, 0, 3)]);
   const int chunks = family.default_chunks;
   const int ranks = static_cast<int>(draw(random, 3, chunks == 1 ? 5 : 3));
+  // One draw a statement: compilers evaluate arguments in different orders.
+  const Time latency{draw(random, 0, 5)};
+  const int microbatches = static_cast<int>(draw(random, 2, 12));
   Model model;
-  model.problem =
-      uniform_problem(family.placement, ranks, chunks, static_cast<int>(draw(random, 2, 12)),
-                      Time{1}, Time{1}, Time{1}, Time{draw(random, 0, 5)});
+  model.problem = uniform_problem(family.placement, ranks, chunks, microbatches, Time{1}, Time{1},
+                                  Time{1}, latency);
   model.schedule = generate(family, model.problem);
   const std::int64_t count = ranks * chunks + draw(random, 5, 8);
   for (std::int64_t i = 0; i < count; ++i) {
