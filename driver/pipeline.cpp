@@ -56,18 +56,19 @@ Verdict check(const Plan& plan, std::span<const Semantics> asked, const PassObse
     verdict.semantics = verdicts_of_order(plan, verdict.order);
     return verdict;
   }
-  verdict.lowered = as_it_stands ? import(plan.problem, *plan.file, observer)
-                                 : compile(plan.problem, plan.schedule, observer);
+  const Problem whole = plan.whole();
+  verdict.lowered = as_it_stands ? import(whole, *plan.file, observer)
+                                 : compile(whole, in_copies(plan.problem, plan.schedule), observer);
   // A file's own computes are judged already.
-  ProgramVerdict found = as_it_stands ? verify_communication(plan.problem, *verdict.lowered, asked)
-                                      : verify(plan.problem, *verdict.lowered, asked);
+  ProgramVerdict found = as_it_stands ? verify_communication(whole, *verdict.lowered, asked)
+                                      : verify(whole, *verdict.lowered, asked);
   verdict.program = std::move(found.diagnostics);
   verdict.semantics = std::move(found.semantics);
   return verdict;
 }
 
 Run run(const Plan& plan, Program program) {
-  Simulation simulation = simulate(program, plan.problem.links, plan.config.execution);
+  Simulation simulation = simulate(program, plan.whole().links, plan.config.execution);
   if (!simulation.diagnostics.empty()) {
     const std::string text =
         fmt::format("the program gets stuck under execution '{}'\n{}", plan.config.execution.name,

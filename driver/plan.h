@@ -10,12 +10,14 @@
 #include "scheduler/ir/schedule.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/problem/problem.h"
 #include "schedules/family.h"
 
 namespace counterflow {
 
-// A problem and the schedule chosen for it; not verified yet.
+// A problem and the schedule chosen for it; not verified yet. Both are of one pipeline: where the
+// optimizer is data-parallel, the program is of all its copies (in_copies).
 struct Plan {
   Config config;
   Problem problem;
@@ -26,6 +28,8 @@ struct Plan {
   std::vector<std::string> notes;
   Time proven_bound{0};  // a lower bound that a search proved; 0ns: none
 
+  // The problem of the program: of all copies of the pipeline. O(size of it).
+  [[nodiscard]] Problem whole() const { return in_copies(problem); }
   // Does the file say where each transfer stands? Else communication is inferred.
   [[nodiscard]] bool brings_communication() const { return file && file->has_communication; }
 };

@@ -253,9 +253,11 @@ Failure why_stuck(const Program& program, const Matching& matching,
 }
 
 std::string describe(const Payload& payload) {
+  const std::string copy = payload.replica == 0   ? ""
+                           : payload.replica == 1 ? " (second copy)"
+                                                  : fmt::format(" (copy {})", payload.replica);
   return fmt::format("the {} of microbatch {}{} from stage {} to stage {}", name(payload.kind),
-                     payload.microbatch, payload.replica == 1 ? " (second copy)" : "", payload.from,
-                     payload.to);
+                     payload.microbatch, copy, payload.from, payload.to);
 }
 
 }  // namespace counterflow::exec

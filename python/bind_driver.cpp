@@ -58,13 +58,13 @@ Program compiled(const Plan& plan) {
 SharedRun shared(Run run, const Plan& plan) {
   auto program = std::make_shared<Program>(std::move(run.program));
   auto timeline = std::make_shared<ProgramTimeline>(
-      ProgramTimeline{program, std::move(run.timeline), plan.problem.limits.bytes});
+      ProgramTimeline{program, std::move(run.timeline), plan.whole().limits.bytes});
   return {std::move(program), std::move(timeline), std::make_shared<Report>(std::move(run.report))};
 }
 
 // A program someone has changed, verified before it is run.
 SharedRun run_program(const Plan& plan, const Program& program, const std::string& asked) {
-  const Problem& problem = plan.problem;
+  const Problem problem = plan.whole();
   if (static_cast<int>(program.ranks.size()) != problem.ranks() ||
       program.stages != problem.stages() || program.microbatches != problem.microbatches) {
     throw InputError("the program is of another problem: ranks, stages or microbatches differ");

@@ -26,7 +26,7 @@ Op make_op(const std::string& kind, std::int64_t stage, std::int64_t microbatch,
   };
   in("stage", stage, kMaxStages - 1);
   in("microbatch", microbatch, kMaxMicrobatches - 1);
-  in("replica", replica, 1);
+  in("replica", replica, kMaxReplicas - 1);
   op.stage = static_cast<std::uint16_t>(stage);
   op.microbatch = has_microbatch(op.kind) ? static_cast<Microbatch>(microbatch) : 0;
   op.replica = static_cast<std::uint8_t>(replica);

@@ -192,6 +192,9 @@ void bind_problem(py::module_& module) {
   problem.def_property_readonly("ranks", &Problem::ranks)
       .def_property_readonly("stages", &Problem::stages)
       .def_readonly("microbatches", &Problem::microbatches)
+      .def_property_readonly(
+          "data_parallel",
+          [](const Problem& p) { return p.optimizer ? p.optimizer->data_parallel : 1; })
       .def_property_readonly("replicas", [](const Problem& p) { return p.placement.replicas(); })
       .def_readonly("forward_only", &Problem::forward_only)
       .def_property_readonly("phases", phases_of)

@@ -41,8 +41,7 @@ Slot slot_of(const py::handle& cell) {
 
 // No number from an array may be one that the text form or a table look-up does not know.
 void check_op(const Op& op) {
-  if (op.kind > kLastOpKind || op.replica > 1 || op.microbatch < 0 ||
-      op.microbatch >= kMaxMicrobatches) {
+  if (op.kind > kLastOpKind || op.microbatch < 0 || op.microbatch >= kMaxMicrobatches) {
     throw InputError(fmt::format("kind {}, replica {}, microbatch {} is no op",
                                  static_cast<int>(op.kind), op.replica, op.microbatch));
   }

@@ -8,6 +8,7 @@
 #include "python/arrays.h"
 #include "python/bind.h"
 #include "scheduler/ir/schedule_file.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/problem/problem.h"
 #include "scheduler/problem/scenario.h"
 #include "simulator/simulate.h"
@@ -18,8 +19,9 @@ namespace {
 
 using SharedProgram = std::shared_ptr<Program>;
 
-ProgramTimeline simulated(const SharedProgram& program, const Problem& problem,
+ProgramTimeline simulated(const SharedProgram& program, const Problem& one,
                           const ExecutionModel& execution, const Scenario& scenario) {
+  const Problem problem = in_copies(one);
   check_same_shape(*program, problem);
   Simulation simulation = simulate(*program, problem.links, execution, scenario);
   if (!simulation.diagnostics.empty()) {

@@ -14,6 +14,7 @@
 #include "python/bind.h"
 #include "scheduler/error.h"
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/problem/jitter.h"
 #include "scheduler/problem/problem.h"
 #include "scheduler/problem/scenario.h"
@@ -24,16 +25,18 @@ namespace counterflow::python {
 namespace {
 
 // A scenario names ranks and links of the problem.
-Scenario scenario_of(const Problem& problem, const std::string& text, const std::string& file) {
+Scenario scenario_of(const Problem& one, const std::string& text, const std::string& file) {
+  const Problem problem = in_copies(one);
   Config config;
   config.ranks.value = problem.ranks();
   config.links = problem.links;
   return parse_scenario(text, file, config);
 }
 
-Trials trials_of(const Program& program, const Problem& problem, const ExecutionModel& execution,
+Trials trials_of(const Program& program, const Problem& one, const ExecutionModel& execution,
                  const Jitter& jitter, const Scenario& scenario, std::int64_t count,
                  std::optional<std::uint64_t> seed, std::int64_t threads, bool sensitivity) {
+  const Problem problem = in_copies(one);
   check_same_shape(program, problem);
   constexpr std::int64_t kMost = 10'000'000;
   if (count < 1 || count > kMost) {
@@ -86,7 +89,7 @@ void bind_disturbances(py::module_& module) {
   module.def(
       "parse_jitter",
       [](const Problem& problem, const std::string& text, const std::string& file) {
-        return parse_jitter(text, file, problem.ranks());
+        return parse_jitter(text, file, in_copies(problem).ranks());
       },
       py::arg("problem"), py::arg("text"), py::arg("file"));
   module.def("parse_scenario", &scenario_of, py::arg("problem"), py::arg("text"), py::arg("file"));

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "report/stage_copies.h"
+
 namespace counterflow {
 namespace {
 
@@ -52,7 +54,7 @@ struct Backward {
 class HeldCount {
  public:
   HeldCount(const RankProgram& rank, const RankTimeline& timeline)
-      : rank_(rank), timeline_(timeline) {
+      : rank_(rank), timeline_(timeline), copies_(rank), backward_(copies_.size()) {
     for (const Instruction& i : rank.instructions) {
       if (i.kind != InstructionKind::run) continue;
       learn(i.op);
@@ -80,18 +82,11 @@ class HeldCount {
   }
 
  private:
-  static std::size_t stage_copy(const Op& op) { return std::size_t{2} * op.stage + op.replica; }
-  [[nodiscard]] std::size_t chunk(const Op& op) const { return chunk_of_copy_[stage_copy(op)]; }
+  [[nodiscard]] std::size_t chunk(const Op& op) const { return copies_.of(op); }
 
   void learn(const Op& op) {
     if (op.kind == OpKind::none) return;
-    const std::size_t copy = stage_copy(op);
-    if (copy >= chunk_of_copy_.size()) chunk_of_copy_.resize(copy + 1, kNone);
-    if (chunk_of_copy_[copy] == kNone) {
-      chunk_of_copy_[copy] = static_cast<std::uint32_t>(backward_.size());
-      backward_.emplace_back();
-    }
-    backward_[chunk_of_copy_[copy]].add(op.kind);
+    backward_[chunk(op)].add(op.kind);
     microbatches_ = std::max(microbatches_, static_cast<std::size_t>(op.microbatch) + 1);
   }
 
@@ -135,8 +130,8 @@ class HeldCount {
 
   const RankProgram& rank_;
   const RankTimeline& timeline_;
-  std::vector<std::uint32_t> chunk_of_copy_;  // [2 * stage + replica], kNone: not on this rank
-  std::vector<Backward> backward_;            // [chunk]
+  const StageCopies copies_;
+  std::vector<Backward> backward_;  // [chunk]
   std::size_t microbatches_ = 0;
   std::vector<std::uint8_t> trained_;         // [microbatch] 1: has a backward on this rank
   std::vector<std::int64_t> first_half_end_;  // [chunk][microbatch], -1: neither I nor W has ended

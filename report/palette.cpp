@@ -54,7 +54,8 @@ LaneColours::LaneColours(const Lane& lane) {
   for (const Box& box : lane.boxes) {
     if (box.kind != InstructionKind::run) continue;
     for (const Op& op : lane.ops_of(box)) {
-      two_replicas_ |= op.replica != 0;
+      if (!replica_) replica_ = op.replica;
+      two_replicas_ |= op.replica != *replica_;
       const auto place = std::lower_bound(stages_.begin(), stages_.end(), op.stage);
       if (place == stages_.end() || *place != op.stage) stages_.insert(place, op.stage);
     }
@@ -63,7 +64,7 @@ LaneColours::LaneColours(const Lane& lane) {
 
 Colour LaneColours::of(const Op& op) const {
   const Colour base = base_colour(op.kind);
-  if (two_replicas_) return mixed(base, kWhite, op.replica == 0 ? 0 : kLightestShade);
+  if (two_replicas_) return mixed(base, kWhite, op.replica % 2 == 0 ? 0 : kLightestShade);
   if (stages_.size() < 2) return base;
   const auto place = std::lower_bound(stages_.begin(), stages_.end(), op.stage);
   const auto chunk = static_cast<double>(place - stages_.begin());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +38,9 @@ class LaneColours {
   [[nodiscard]] std::string_view lighter() const;
 
  private:
-  std::vector<std::uint16_t> stages_;  // of this rank, ascending
-  bool two_replicas_ = false;
+  std::vector<std::uint16_t> stages_;    // of this rank, ascending
+  std::optional<std::uint8_t> replica_;  // of the first op
+  bool two_replicas_ = false;            // an even one, that is the first direction, and the next
 };
 
 }  // namespace counterflow

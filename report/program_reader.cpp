@@ -65,8 +65,8 @@ Kernel read_kernel(Row& row, const Extents& extents) {
   Kernel kernel;
   kernel.kind = read_kind(row);
   kernel.paired_kind = read_kind(row);
-  kernel.replica = row.integer_as<std::uint8_t>(0, 1);
-  kernel.paired_replica = row.integer_as<std::uint8_t>(0, 1);
+  kernel.replica = row.integer_as<std::uint8_t>(0, kMaxReplicas - 1);
+  kernel.paired_replica = row.integer_as<std::uint8_t>(0, kMaxReplicas - 1);
   kernel.stage = row.integer_as<std::uint16_t>(0, extents.stages - 1);
   kernel.paired_stage = row.integer_as<std::uint16_t>(0, extents.stages - 1);
   kernel.duration = Time{row.integer(0)};
@@ -83,7 +83,7 @@ Transfer read_transfer(Row& row, const Extents& extents, std::size_t slots) {
   transfer.peer = row.integer_as<std::uint16_t>(0, extents.ranks - 1);
   transfer.sequence = row.integer_as<std::uint32_t>();
   transfer.payload.kind = row.one_of(PayloadKind::metadata);
-  transfer.payload.replica = row.integer_as<std::uint8_t>(0, 1);
+  transfer.payload.replica = row.integer_as<std::uint8_t>(0, kMaxReplicas - 1);
   transfer.payload.from = row.integer_as<std::uint16_t>(0, last_stage);
   transfer.payload.to = row.integer_as<std::uint16_t>(0, last_stage);
   transfer.payload.part = row.integer_as<std::uint16_t>();

@@ -9,6 +9,7 @@
 #include "report/exposed_communication.h"
 #include "report/held_activations.h"
 #include "report/report.h"
+#include "report/stage_copies.h"
 
 namespace counterflow {
 namespace {
@@ -35,19 +36,6 @@ std::optional<RankReport> measure_compute(const RankProgram& rank, const RankTim
     time.add(instruction.op.kind, timeline.instructions[i]);
   }
   return std::move(time).report();
-}
-
-// How many copies of stages the rank computes for.
-int stages_held(const RankProgram& rank, int stages) {
-  std::vector<std::uint8_t> held(2 * static_cast<std::size_t>(stages));
-  for (const Instruction& instruction : rank.instructions) {
-    if (instruction.kind != InstructionKind::run) continue;
-    for (const Op& op : {instruction.op, instruction.paired}) {
-      if (op.kind == OpKind::none || op.stage >= stages) continue;
-      held[2 * std::size_t{op.stage} + op.replica] = 1;
-    }
-  }
-  return static_cast<int>(std::count(held.begin(), held.end(), std::uint8_t{1}));
 }
 
 // The stages with ops of a kind.
@@ -103,7 +91,7 @@ Report measure(const Program& program, const Timeline& timeline) {
       rank.peak_memory = std::max(rank.peak_memory, sample.held);
     }
     rank.comm_exposed = exposed_communication(program, timeline, matching, r);
-    rank.stages_held = stages_held(program.ranks[r], program.stages);
+    rank.stages_held = static_cast<int>(StageCopies(program.ranks[r]).size());
     report.per_rank.push_back(rank);
   }
   totals.write(report);

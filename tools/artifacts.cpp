@@ -24,7 +24,7 @@ struct Artifact {
 };
 
 DrawContext drawn(const Plan& plan, const Run& run) {
-  return {run.program, run.timeline, run.report, plan.problem.limits.bytes};
+  return {run.program, run.timeline, run.report, plan.whole().limits.bytes};
 }
 
 constexpr Artifact kArtifacts[] = {

@@ -57,7 +57,7 @@ NamedRun run_schedule(const Options& options) {
   if (!verdict.ok()) throw InfeasibleError(faults_summary(plan, verdict));
   const Run done = run(plan, std::move(*verdict.lowered));
   return {options.schedule,
-          make_drawing({done.program, done.timeline, done.report, plan.problem.limits.bytes})};
+          make_drawing({done.program, done.timeline, done.report, plan.whole().limits.bytes})};
 }
 
 // A mistyped name or a faulty config is the user's to mend; a family that does not fit is a result.

@@ -93,8 +93,8 @@ std::optional<RunInput> input_of_config(const RunOptions& options) {
   return RunInput{.program = std::move(predicted.program),
                   .schedule = predicted.report.schedule,
                   .execution = plan.config.execution,
-                  .links = plan.problem.links,
-                  .memory_limits = plan.problem.limits.bytes,
+                  .links = plan.whole().links,
+                  .memory_limits = plan.whole().limits.bytes,
                   .predicted = std::move(predicted.timeline)};
 }
 

@@ -38,7 +38,7 @@ Trials trials_of(const Plan& plan, const Program& program, const SimulateOptions
   }
   const Jitter& jitter = *plan.config.jitter;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return run_trials(program, plan.problem.links, plan.config.execution, jitter,
+  return run_trials(program, plan.whole().links, plan.config.execution, jitter,
                     {.trials = options.trials,
                      .seed = options.has_seed ? options.seed : jitter.seed,
                      .threads = options.threads > 0 ? options.threads : std::max(1, cores)},
@@ -57,7 +57,7 @@ int simulate_config(const SimulateOptions& options) {
     report = run(plan, program).report;
   } else {
     const Simulation simulation =
-        simulate(program, plan.problem.links, plan.config.execution, scenario);
+        simulate(program, plan.whole().links, plan.config.execution, scenario);
     if (!simulation.diagnostics.empty()) {
       return report_stoppage(explain_stop(program, simulation.timeline, scenario), options);
     }

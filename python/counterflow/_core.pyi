@@ -143,6 +143,9 @@ class Problem:
     @property
     def replicas(self) -> int: ...
     @property
+    def data_parallel(self) -> int:
+        """Pipelines side by side; the problem is of one, its programs are of all."""
+    @property
     def forward_only(self) -> bool: ...
     @property
     def phases(self) -> list[tuple[str, int, int]]:

@@ -64,8 +64,10 @@ std::optional<OpKind> kind_with_token(std::string_view text) {
 std::optional<Op> op_named(std::string_view text) {
   Op op;
   if (text.empty()) return op;
-  if (text.front() == '~') {
-    op.replica = 1;
+  if (const auto tilde = text.find('~'); tilde != std::string_view::npos) {
+    const auto replica = tilde == 0 ? 1 : take_number(text, kMaxReplicas - 1);
+    if (!replica || text.front() != '~') return std::nullopt;
+    op.replica = static_cast<std::uint8_t>(*replica);
     text.remove_prefix(1);
   }
   const auto stage = take_number(text, kMaxStages);

@@ -46,7 +46,7 @@ function boxCard(facts, lane, others) {
 
 const DIRECTIONS = ["\u2193 first, down the ranks", "\u2191 second, up the ranks"];
 const directionText = (replicas) =>
-  replicas === null ? null : replicas.map((replica) => DIRECTIONS[replica]).join("; ");
+  replicas === null ? null : replicas.map((replica) => DIRECTIONS[directionOf(replica)]).join("; ");
 
 function slackText({ slack_ns: slack, has_slack: hasSlack, is_critical: isCritical }) {
   if (isCritical) return "none: on the critical path";

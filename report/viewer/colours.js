@@ -19,7 +19,7 @@ class LaneColours {
   constructor(templates, computed, palette) {
     const own = templates.filter((_, i) => computed[i]);
     this.stages = [...new Set(own.map(({ stage }) => stage))].sort((a, b) => a - b);
-    this.hasDirections = own.some(({ replica }) => replica === 1);
+    this.hasDirections = own.some(({ replica }) => replica !== own[0].replica);
     this.ofTemplate = Int32Array.from(templates, (each) => this.shade(each, palette));
   }
   get hasChunks() {
@@ -30,7 +30,7 @@ class LaneColours {
   }
   shade({ token, stage, replica }, palette) {
     const last = this.stages.length - 1;
-    const share = this.hasDirections ? replica : last > 0 ? this.chunk(stage) / last : 0;
+    const share = this.hasDirections ? directionOf(replica) : last > 0 ? this.chunk(stage) / last : 0;
     return mixed(rgbOf(palette[token] ?? palette[""]), 0xffffff, 0.5 * Math.max(0, share));
   }
 }

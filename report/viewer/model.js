@@ -15,7 +15,11 @@ const STEP_WORK = new Set(["F", "B", "I", "W"]);
 
 // Ops as schedule files write them.
 const opText = ({ token, stage, replica, microbatch }) =>
-  `${replica === 1 ? "~" : ""}${stage}${token}${microbatch ?? ""}`;
+  `${replica > 1 ? replica : ""}${replica > 0 ? "~" : ""}${stage}${token}${microbatch ?? ""}`;
+// Is it of a whole stage, and no microbatch?
+const isOfStage = (token) => /SHARD|REDUCE|NORM|STEP/.test(token);
+// Of a bidirectional placement an even replica flows down the ranks, the next one up.
+const directionOf = (replica) => replica % 2;
 
 class Lane {
   constructor(columns, { streams, memory_limit_bytes }, rank, run) {
@@ -43,7 +47,7 @@ class Lane {
     const list = [];
     for (let k = this.opStart[i]; k < this.opStart[i + 1]; ++k) {
       const { token, stage, replica } = this.templates[this.template[k]];
-      const microbatch = /SHARD|REDUCE|NORM|STEP/.test(token) ? null : this.microbatch[k];
+      const microbatch = isOfStage(token) ? null : this.microbatch[k];
       const op = { token, stage, replica, microbatch };
       list.push({ ...op, text: opText(op), colour: this.colours.ofTemplate[this.template[k]] });
     }

@@ -286,9 +286,10 @@ function digitsOf(lane) {
 // rank holds both directions.
 function labelsOf(lane, k) {
   const { token, stage, replica } = lane.templates[lane.template[k]];
+  if (isOfStage(token)) return [opText({ token, stage, replica }), token, token.slice(0, 1)];
   const letter = token.length === 1 ? token : token.slice(0, 1) + token.slice(1, 3).toLowerCase();
   const microbatch = lane.microbatch[k];
-  const way = lane.colours.hasDirections ? (replica === 1 ? "\u2191" : "\u2193") : "";
+  const way = lane.colours.hasDirections ? (directionOf(replica) === 1 ? "\u2191" : "\u2193") : "";
   const short = `${letter}${microbatch}`;
   return way === "" ? [opText({ token, stage, replica, microbatch }), short, letter]
     : [`${opText({ token, stage, replica, microbatch })} ${way}`, `${short}${way}`, short, letter];

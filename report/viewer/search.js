@@ -7,7 +7,7 @@ const SORTS = [
   ["microbatch", /^(?:m|mb|#)?(\d+)(?:-(\d+))?$/i],
 ];
 const DIRECTION = /^(down|first|up|second)$/i;
-const WHOLE_OP = /^(~?)(\d+)([A-Z_]+?)(\d+)$/i;
+const WHOLE_OP = /^(?:(\d*)(~))?(\d+)([A-Z_]+?)(\d+)$/i;
 
 // {test(lane, instruction), unknown}: unknown is the first word that names nothing, test null where
 // there is nothing to look for.
@@ -29,10 +29,10 @@ function addWord(word, wanted) {
     const [, first, last] = pattern.exec(word) ?? [];
     if (first !== undefined) return wanted[sort].push([Number(first), Number(last ?? first)]);
   }
-  const [, tilde, stage, kind, microbatch] = WHOLE_OP.exec(token) ?? [];
+  const [, replica, tilde, stage, kind, microbatch] = WHOLE_OP.exec(token) ?? [];
   if (!(kind in KINDS)) return 0;
-  return wanted.op.push(opText({ token: kind, stage: Number(stage), replica: tilde ? 1 : 0,
-    microbatch: Number(microbatch) }));
+  return wanted.op.push(opText({ token: kind, stage: Number(stage),
+    replica: tilde ? Number(replica || 1) : 0, microbatch: Number(microbatch) }));
 }
 
 function matches(lane, i, { rank, stage, microbatch, kind, direction, op }) {
@@ -43,7 +43,7 @@ function matches(lane, i, { rank, stage, microbatch, kind, direction, op }) {
     const template = lane.templates[lane.template[k]], number = lane.microbatch[k];
     if (within(stage, template.stage) && within(microbatch, number) &&
         (kind.length === 0 || kind.includes(template.token)) &&
-        (direction.length === 0 || direction.includes(template.replica)) &&
+        (direction.length === 0 || direction.includes(directionOf(template.replica))) &&
         (op.length === 0 || op.includes(opText({ ...template, microbatch: number })))) {
       return true;
     }

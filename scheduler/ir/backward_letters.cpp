@@ -25,7 +25,7 @@ const Op& op_at(const ScheduleFile& file, const BackwardMention& mention) {
 std::string written(const ScheduleFile& file, const BackwardMention& mention) {
   static constexpr std::array<std::string_view, 4> kLetters = {"B", "BW", "I", "W"};
   const Op& op = op_at(file, mention);
-  return fmt::format("{}{}{}{}", op.replica != 0 ? "~" : "", op.stage,
+  return fmt::format("{}{}{}{}", replica_prefix(op.replica), op.stage,
                      kLetters[static_cast<std::size_t>(mention.letter)], op.microbatch);
 }
 
@@ -59,7 +59,7 @@ bool is_split(const ScheduleFile& file, Mentions mentions) {
 
 BackwardMention mention_of(const Op& op, BackwardLetter letter) {
   BackwardMention mention;
-  mention.microbatch = (std::uint64_t{op.stage} << 33U) | (std::uint64_t{op.replica} << 32U) |
+  mention.microbatch = (std::uint64_t{op.stage} << 40U) | (std::uint64_t{op.replica} << 32U) |
                        static_cast<std::uint32_t>(op.microbatch);
   mention.letter = letter;
   return mention;

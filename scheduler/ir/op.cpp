@@ -18,4 +18,9 @@ std::string_view token(OpKind kind) {
   return kTokens[static_cast<std::size_t>(kind)];
 }
 
+std::string replica_prefix(int replica) {
+  if (replica == 0) return "";
+  return replica == 1 ? "~" : std::to_string(replica) + "~";
+}
+
 }  // namespace counterflow

@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "scheduler/ir/units.h"
@@ -36,8 +37,9 @@ enum class OpKind : std::uint8_t {
 inline constexpr OpKind kLastOpKind = OpKind::optimizer_step;
 inline constexpr std::size_t kOpKinds = static_cast<std::size_t>(kLastOpKind) + 1;
 
-// One unit of work: kind, stage, replica (1 only for the second copy of a stage in a bidirectional
-// placement) and microbatch. Eight bytes, so that a schedule of millions stays small.
+// One unit of work: kind, stage, replica (which copy of the stage: of a bidirectional placement the
+// second is 1; of pipelines side by side each has its own) and microbatch. Eight bytes, so that a
+// schedule of millions stays small.
 struct Op {
   OpKind kind = OpKind::none;
   std::uint8_t replica = 0;
@@ -51,6 +53,7 @@ static_assert(sizeof(Op) == 8);
 // Limits that follow from the field widths above; the config reader enforces them.
 inline constexpr std::int64_t kMaxStages = 65535;
 inline constexpr std::int64_t kMaxMicrobatches = 1'000'000;
+inline constexpr int kMaxReplicas = 256;
 
 [[nodiscard]] constexpr bool is_compute(OpKind kind) {
   return kind >= OpKind::forward && kind <= OpKind::reload;
@@ -77,6 +80,9 @@ inline constexpr std::int64_t kMaxMicrobatches = 1'000'000;
 [[nodiscard]] constexpr bool has_microbatch(OpKind kind) {
   return kind < OpKind::unshard;
 }
+
+// What stands before the stage of an op: "" for replica 0, "~" for 1, "2~" and so on for others.
+[[nodiscard]] std::string replica_prefix(int replica);
 
 // The token of a kind in schedule files: "F", "SEND_F", "UNSHARD"; "" for none.
 [[nodiscard]] std::string_view token(OpKind kind);

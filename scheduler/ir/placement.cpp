@@ -92,6 +92,20 @@ Placement::Placement(int ranks, std::vector<Rank> rank_of_stage)
   collect_chunks();
 }
 
+Placement::Placement(const Placement& one, int copies) : Placement(one) {
+  if (copies < 1 || one.copies_ != 1) {
+    throw std::invalid_argument("copies are made of a single placement, one at least, not " +
+                                std::to_string(copies) + " of " + std::to_string(one.copies_));
+  }
+  copies_ = copies;
+  ranks_ = one.ranks_ * copies;
+  rank_of_.clear();
+  for (int copy = 0; copy < copies; ++copy) {
+    for (const Rank rank : one.rank_of_) rank_of_.push_back(copy * one.ranks_ + rank);
+  }
+  collect_chunks();
+}
+
 void Placement::collect_chunks() {
   chunks_.assign(static_cast<std::size_t>(ranks_), {});
   for (Stage stage = 0; stage < stages_; ++stage) {

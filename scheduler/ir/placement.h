@@ -27,6 +27,9 @@ struct Chunk {
 //   v, wave        zig-zag: s on rank s, then back, 2p-1-s, and so on; v has two chunks a rank
 //   bidirectional  every stage twice: replica 0 of stage s on rank s, replica 1 on rank p-1-s
 //   list           whatever an explicit stage -> rank list says
+// For data parallelism there may be several copies of all this side by side. Copy c has ranks and
+// replicas of its own, those of copy 0 counted on: with p ranks and r replicas in each, rank c*p +
+// k holds as replica c*r + i what rank k holds as replica i.
 class Placement {
  public:
   Placement() = default;
@@ -36,11 +39,17 @@ class Placement {
   // An explicit map, one rank for each stage. Throws std::invalid_argument for a rank outside
   // 0..p-1.
   Placement(int ranks, std::vector<Rank> rank_of_stage);
+  // So many copies of a placement that is single itself. Throws std::invalid_argument below one.
+  Placement(const Placement& one, int copies);
 
   [[nodiscard]] PlacementKind kind() const { return kind_; }
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] int stages() const { return stages_; }
-  [[nodiscard]] int replicas() const { return kind_ == PlacementKind::bidirectional ? 2 : 1; }
+  [[nodiscard]] int copies() const { return copies_; }
+  // Copies of each stage within a copy of the placement: one for each direction.
+  [[nodiscard]] int directions() const { return kind_ == PlacementKind::bidirectional ? 2 : 1; }
+  // Copies of each stage in all.
+  [[nodiscard]] int replicas() const { return copies_ * directions(); }
   [[nodiscard]] Rank rank_of(Stage stage, int replica = 0) const {
     return rank_of_[index(stage, replica)];
   }
@@ -59,6 +68,7 @@ class Placement {
   PlacementKind kind_ = PlacementKind::list;
   int ranks_ = 0;
   int stages_ = 0;
+  int copies_ = 1;
   std::vector<Rank> rank_of_;               // [replica * stages + stage]
   std::vector<std::vector<Chunk>> chunks_;  // [rank]
 };

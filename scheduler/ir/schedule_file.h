@@ -10,10 +10,10 @@
 #include "scheduler/ir/schedule.h"
 
 // The text form of schedules: PyTorch's CSV grammar, one row a rank, one cell an action, an empty
-// cell is no action. Extensions: `~` before an op for replica 1, `[a;b;c]` for transfers issued as
-// one group, `0SEND_F3>2` and `2RECV_F3<0` for the stage at the other end of a transfer where a
-// stage feeds, or is fed by, several. Without it the k-th equal transfer of a rank is of the
-// stage's k-th neighbour.
+// cell is no action. Extensions: `~` before an op for replica 1 (`2~` for replica 2), `[a;b;c]` for
+// transfers issued as one group, `0SEND_F3>2` and `2RECV_F3<0` for the stage at the other end of a
+// transfer where a stage feeds, or is fed by, several. Without it the k-th equal transfer of a rank
+// is of the stage's k-th neighbour.
 namespace counterflow {
 
 inline constexpr Stage kAnyStage = -1;
@@ -48,7 +48,8 @@ struct ScheduleFile {
 void append_text(std::string& out, const Op& op);
 void append_text(std::string& out, const Slot& slot);
 // A transfer, or a group of several in brackets: "0SEND_F1", "[0SEND_F1;0RECV_B0]"; where one skips
-// stages the other end is named: "0SEND_F1>2".
+// stages the other end is named: "0SEND_F1>2". For messages to people, so that metadata, which
+// schedules have no word for, is named as well: "0SEND_SHAPE1>1".
 void append_text(std::string& out, std::span<const Transfer> transfers);
 
 // Reads a schedule file, strictly: trailing junk, an unknown action, a missing microbatch number or

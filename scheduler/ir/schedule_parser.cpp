@@ -204,10 +204,7 @@ class Parser {
   Op parse_op(std::string_view text, bool fused) {
     std::string_view rest = text;
     Op op;
-    if (rest.starts_with('~')) {
-      op.replica = 1;
-      rest.remove_prefix(1);
-    }
+    op.replica = take_replica(rest, text);
     const std::optional<std::uint32_t> stage = take_number(rest, text, "stage", kMaxStages - 1);
     if (!stage) refuse(text, "an action begins with its stage number; write for example 0F3");
     op.stage = static_cast<std::uint16_t>(*stage);
@@ -233,6 +230,15 @@ class Parser {
     }
     refuse(text, fmt::format("{} follows the action {}; separate actions by commas", quoted(rest),
                              quoted(text.substr(0, text.size() - rest.size()))));
+  }
+
+  // What replica_prefix() writes, off the front of `rest`.
+  std::uint8_t take_replica(std::string_view& rest, std::string_view text) const {
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    if (digits == rest.size() || rest[digits] != '~') return 0;
+    const auto number = take_number(rest, text, "replica", kMaxReplicas - 1);
+    rest.remove_prefix(1);
+    return static_cast<std::uint8_t>(number.value_or(1));
   }
 
   // Digits off the front of `rest`, if any stand there.

@@ -15,9 +15,10 @@ std::uint64_t identity(const Kernel& k) {
 
 }  // namespace
 
-KernelTable::KernelTable(const Problem& problem) : problem_(problem) {
+KernelTable::KernelTable(const Problem& problem)
+    : problem_(problem), replicas_(static_cast<std::size_t>(problem.placement.replicas())) {
   if (problem.costs.uniform()) {
-    single_.assign(2 * kOpKinds * 2 * static_cast<std::size_t>(problem.stages()), kNone);
+    single_.assign(2 * kOpKinds * replicas_ * static_cast<std::size_t>(problem.stages()), kNone);
   }
 }
 
@@ -52,7 +53,7 @@ std::uint32_t KernelTable::of(const Slot& slot) {
   const bool trains = !has_microbatch(op.kind) || problem_.trains(op.microbatch);
   const std::size_t kind = (trains ? kOpKinds : 0) + static_cast<std::size_t>(op.kind);
   const std::size_t index =
-      (kind * 2 + op.replica) * static_cast<std::size_t>(problem_.stages()) + op.stage;
+      (kind * replicas_ + op.replica) * static_cast<std::size_t>(problem_.stages()) + op.stage;
   std::uint32_t& id = single_[index];
   if (id == kNone) id = intern(make(slot));
   return id;

@@ -27,6 +27,7 @@ class KernelTable {
 
   using Key = std::tuple<std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
   const Problem& problem_;
+  std::size_t replicas_;
   std::vector<Kernel> kernels_;
   std::vector<std::uint32_t> single_;  // [trains][kind][replica][stage], kNone: not made yet
   std::map<Key, std::uint32_t> known_;

@@ -110,12 +110,13 @@ Config read_tree(const yaml::NodePtr& tree, const std::string& file) {
   config.file = file;
   read_pipeline(root.at("pipeline", "{ranks: 8, microbatches: 24, schedule: 1f1b}"), config);
   read_model(root, config);
+  // Before what names ranks: it says how many there are.
+  if (const auto optimizer = root.find("optimizer")) read_optimizer(*optimizer, config);
   if (const auto links = root.find("links")) read_links(*links, config);
   if (const auto topology = root.find("topology")) read_topology(*topology, config);
   if (const auto jitter = root.find("jitter")) read_jitter(*jitter, config);
   if (const auto execution = root.find("execution")) config.execution = read_execution(*execution);
   if (const auto memory = root.find("memory")) read_memory(*memory, config);
-  if (const auto optimizer = root.find("optimizer")) read_optimizer(*optimizer, config);
   return config;
 }
 

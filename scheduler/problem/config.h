@@ -62,11 +62,14 @@ inline constexpr std::int64_t kMaxStageMicrobatches = std::int64_t{1} << 25;
 inline constexpr std::size_t kMaxPhases = 64;
 // Reductions that one stage's gradients may be cut into.
 inline constexpr std::int64_t kMaxBuckets = 1024;
+// Pipelines side by side: an op counts its replica, two a pipeline, in eight bits.
+inline constexpr std::int64_t kMaxDataParallel = 128;
 // Ranks of a latency table by rank pair, which has ranks * ranks entries.
 inline constexpr std::int64_t kMaxTableRanks = 4096;
 
 // What follows the last gradient.
 struct OptimizerConfig {
+  std::optional<Located<int>> data_parallel;
   PerItem<Bytes> gradients;
   std::optional<Located<Bytes>> bucket;
   std::optional<PerItem<Time>> step;
@@ -115,6 +118,12 @@ struct Config {
   std::optional<PerItem<std::int64_t>> activation_limit;
   std::optional<PerItem<Bytes>> static_memory;
   std::optional<OptimizerConfig> optimizer;
+
+  // Ranks of all pipelines side by side; `ranks` are those of one.
+  [[nodiscard]] int all_ranks() const {
+    return optimizer && optimizer->data_parallel ? ranks.value * optimizer->data_parallel->value
+                                                 : ranks.value;
+  }
 };
 
 // key.path=value overrides, as given to --set, in order.

@@ -99,7 +99,7 @@ Jitter::Stragglers read_stragglers(const Cursor& at) {
 void read_jitter(const Cursor& at, Config& config) {
   at.allow_keys({"seed", "compute", "forward", "backward", "backward_input", "backward_weight",
                  "transfer", "ranks", "links", "stragglers"});
-  const int ranks = config.ranks.value;
+  const int ranks = config.all_ranks();
   Jitter jitter;
   if (const auto c = at.find("seed")) {
     jitter.seed =

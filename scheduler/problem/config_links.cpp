@@ -13,20 +13,21 @@ namespace {
 using RankPair = std::pair<std::size_t, std::size_t>;
 
 // Latencies by rank pair, [from * ranks + to].
-std::vector<Time> latency_table(const Cursor& at, int ranks, Time fill) {
-  if (ranks > kMaxTableRanks) {
-    at.fail(
-        fmt::format("a table by rank pair takes at most {} ranks, not {}; give one latency for "
-                    "all",
-                    kMaxTableRanks, ranks));
-  }
+std::vector<Time> latency_table(int ranks, Time fill) {
   const auto p = static_cast<std::size_t>(ranks);
   return std::vector<Time>(p * p, fill);
 }
 
+void check_table(const Cursor& at, int ranks) {
+  if (ranks <= kMaxTableRanks) return;
+  at.fail(
+      fmt::format("a table by rank pair takes at most {} ranks, not {}; give one latency for all",
+                  kMaxTableRanks, ranks));
+}
+
 Links read_latency_matrix(const Cursor& at, int ranks, double bandwidth) {
   const auto p = static_cast<std::size_t>(ranks);
-  std::vector<Time> table = latency_table(at, ranks, Time{0});
+  std::vector<Time> table = latency_table(ranks, Time{0});
   const auto rows = at.tuple(p, fmt::format("a table of {0} rows of {0} ranks", ranks));
   for (std::size_t from = 0; from < p; ++from) {
     const auto row = rows[from].tuple(p, fmt::format("a row of {} ranks", ranks));
@@ -63,7 +64,7 @@ Links read_latency_pairs(const Cursor& at, int ranks, double bandwidth) {
   const auto rest = at.find("default");
   const Time fill = rest ? rest->duration() : Time{0};
   const auto p = static_cast<std::size_t>(ranks);
-  std::vector<Time> table = latency_table(at, ranks, fill);
+  std::vector<Time> table = latency_table(ranks, fill);
   std::set<RankPair> seen;
   const auto links = at.at("pairs", "[[0, 1, 5us]]")
                          .list_of("entries [rank, rank, latency]",
@@ -101,6 +102,9 @@ void read_links(const Cursor& at, Config& config) {
     rate->fail("given without links.message, the size it carries; add for example message: 56MiB");
   }
   const auto latency = at.find("latency");
+  if (latency && (latency->is_list() || latency->is_map())) {
+    check_table(*latency, config.all_ranks());
+  }
   if (!latency) {
     config.links = Links(Time{0}, bandwidth);
   } else if (latency->is_list()) {

@@ -43,10 +43,14 @@ TiedParameters read_tied(const Cursor& at, std::set<Stage>& seen) {
 }  // namespace
 
 void read_optimizer(const Cursor& at, Config& config) {
-  at.allow_keys({"gradients", "bucket", "step", "global_norm", "tied"});
+  at.allow_keys({"data_parallel", "gradients", "bucket", "step", "global_norm", "tied"});
   OptimizerConfig optimizer;
   optimizer.where = at.where();
   optimizer.gradients = at.at("gradients", "350MiB").per_item(read_gradients);
+  if (const auto c = at.find("data_parallel")) {
+    optimizer.data_parallel =
+        c->located([](const Cursor& one) { return one.small_integer(1, kMaxDataParallel); });
+  }
   if (const auto c = at.find("bucket")) {
     optimizer.bucket = c->located([](const Cursor& one) { return one.size(); });
     if (optimizer.bucket->value.value < kElement) {

@@ -109,7 +109,7 @@ NamedLink read_named(const Cursor& at, int ranks, const Topology& machine,
 void read_topology(const Cursor& at, Config& config) {
   at.allow_keys(
       {"ranks_per_node", "nodes", "nics_per_node", "rails", "node", "nic", "spine", "links"});
-  const int ranks = config.ranks.value;
+  const int ranks = config.all_ranks();
   if (config.links.has_bandwidth()) {
     at.fail(
         "given beside links.bandwidth, which gives every pair of ranks a link of its own; remove "

@@ -13,6 +13,25 @@ Time nanoseconds(Bytes size, double bandwidth) {
 
 }  // namespace
 
+Links Links::in_copies(int copies) const {
+  Links links = *this;
+  if (table_.empty()) return links;
+  const Time longest = *std::max_element(table_.begin(), table_.end());
+  const int ranks = ranks_ * copies;
+  links.ranks_ = ranks;
+  links.table_.clear();
+  links.table_.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
+  for (Rank from = 0; from < ranks; ++from) {
+    for (Rank to = 0; to < ranks; ++to) {
+      const Rank a = from % ranks_;
+      const Rank b = to % ranks_;
+      links.table_.push_back(
+          a == b && from != to ? longest : table_[static_cast<std::size_t>(a * ranks_ + b)]);
+    }
+  }
+  return links;
+}
+
 Links Links::with(Topology topology) const {
   Links links = *this;
   links.topology_ = std::make_shared<const Topology>(std::move(topology));

@@ -23,6 +23,10 @@ class Links {
   Links(int ranks, std::vector<Time> latency, double bandwidth)
       : table_(std::move(latency)), ranks_(ranks), bandwidth_(bandwidth) {}
 
+  // For so many copies of the ranks: between two copies as between the two ranks of one, and from a
+  // rank to its own copies the longest latency there is. A topology knows all ranks already.
+  [[nodiscard]] Links in_copies(int copies) const;
+
   // The same latencies over shared links. Only without a bandwidth.
   [[nodiscard]] Links with(Topology topology) const;
 

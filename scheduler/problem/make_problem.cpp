@@ -147,6 +147,7 @@ TiedParameters checked(const Located<TiedParameters>& tied, const std::vector<By
 
 Optimizer make_optimizer(const OptimizerConfig& config, int stages) {
   Optimizer optimizer;
+  if (config.data_parallel) optimizer.data_parallel = config.data_parallel->value;
   optimizer.gradients = expand(config.gradients, stages, "stages");
   optimizer.step = expand(config.step, stages, "stages");
   optimizer.global_norm = config.global_norm;
@@ -177,6 +178,21 @@ void check_size(const Config& config, int stages) {
   }
 }
 
+// The copies of the pipeline stay within what one pipeline may have.
+void check_copies(const Config& config, int stages) {
+  if (!config.optimizer || !config.optimizer->data_parallel) return;
+  const auto& [copies, where] = *config.optimizer->data_parallel;
+  const auto check = [&](std::string_view what, std::int64_t one, std::int64_t most) {
+    if (one * copies <= most) return;
+    fail(where, "optimizer.data_parallel",
+         fmt::format("{} pipelines of {} {} have {}; at most {} are possible, so lower it", copies,
+                     one, what, one * copies, most));
+  };
+  check("ranks", config.ranks.value, kMaxStages);
+  check("microbatches", config.microbatches.value, kMaxMicrobatches);
+  check("forwards", std::int64_t{stages} * config.microbatches.value, kMaxStageMicrobatches);
+}
+
 // How often the cost of a stage counts in the whole run.
 double total_factor(const std::vector<double>& factors, int microbatches) {
   return std::accumulate(factors.begin(), factors.end(), factors.empty() ? microbatches : 0.0);
@@ -204,6 +220,10 @@ Time longest_moves(const Problem& problem, Stage stage) {
   return longest;
 }
 
+int copies_of(const Problem& problem) {
+  return problem.optimizer ? problem.optimizer->data_parallel : 1;
+}
+
 // Nanoseconds of all reductions and steps one after the other.
 double optimizer_time(const Problem& problem) {
   if (!problem.optimizer) return 0;
@@ -213,7 +233,8 @@ double optimizer_time(const Problem& problem) {
     const double whole = count(problem.links.longest_hop(problem.optimizer->gradients[index(s)]));
     const double empty = count(problem.links.longest_hop(Bytes{0}));
     total += count(problem.optimizer->step[index(s)]) +
-             2.0 * problem.ranks() * (whole + static_cast<double>(kMaxBuckets) * empty);
+             2.0 * problem.ranks() * copies_of(problem) *
+                 (whole + static_cast<double>(kMaxBuckets) * empty);
   }
   return total;
 }
@@ -236,7 +257,7 @@ double total_time(const Problem& problem, double jitter) {
     total += forward * count(cost.forward) + input * count(cost.backward_input) +
              weight * count(cost.backward_weight) + messages * problem.microbatches * hop;
   }
-  return total * jitter;
+  return total * jitter * copies_of(problem);
 }
 
 // Bytes of every activation and every message of the run, beside the largest static memory.
@@ -254,7 +275,7 @@ double total_bytes(const Problem& problem) {
       total += static_cast<double>(problem.optimizer->gradients[index(s)].value);
     }
   }
-  return total;
+  return total * copies_of(problem);
 }
 
 void check_totals(const Config& config, const Problem& problem) {
@@ -280,6 +301,7 @@ Problem make_problem(const Config& config, const PipelineShape& asked) {
   const int stages = shape.placement.stages();
   const int ranks = shape.placement.ranks();
   check_size(config, stages);
+  check_copies(config, stages);
   if (config.layers) {
     const Cut cut = layer_cut(config, shape);
     check_together(config, shape.placement, &cut);

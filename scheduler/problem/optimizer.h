@@ -12,9 +12,11 @@ struct TiedParameters {
   Bytes size;  // of their gradients in each of the stages; part of Optimizer::gradients
 };
 
-// What follows the last weight gradient of a step: copies of a stage, and stages with tied
+// What follows the last weight gradient of a step: copies of a stage, in both directions and in all
+// pipelines side by side, and stages with tied
 // parameters, add their gradients up; then each stage makes its step.
 struct Optimizer {
+  int data_parallel = 1;             // pipelines side by side, each with microbatches of its own
   std::vector<Bytes> gradients;      // [stage] FP32
   Bytes bucket;                      // the most one reduction takes; 0: a stage's all at once
   std::vector<Time> step;            // [stage]

@@ -72,13 +72,18 @@ struct Problem {
   // The problem of one phase alone, its microbatches numbered from 0. O(size of the problem).
   [[nodiscard]] Problem only(const Phase& phase) const;
 
-  // The copy of the stages a microbatch flows through: with a bidirectional placement microbatches
-  // 0..ceil(m/2)-1 (of each phase) take replica 0 and the rest replica 1.
+  // The copy of the stages a microbatch flows through. Of each phase the copies of the placement
+  // take equal parts, one after the other; of a part of n microbatches with a bidirectional
+  // placement the first ceil(n/2) take replica 0 and the rest replica 1.
   [[nodiscard]] int replica_of(Microbatch microbatch) const {
     if (placement.replicas() < 2) return 0;
     const Phase whole =
         phases.empty() ? Phase{PhaseKind::train, 0, microbatches} : phases[phase_of(microbatch)];
-    return microbatch - whole.first >= (whole.count + 1) / 2 ? 1 : 0;
+    const int part = whole.count / placement.copies();
+    const int copy = placement.copies() == 1 ? 0 : (microbatch - whole.first) / part;
+    if (placement.directions() == 1) return copy;
+    const bool back = microbatch - whole.first - copy * part >= (part + 1) / 2;
+    return 2 * copy + (back ? 1 : 0);
   }
   // Does the stage compute weight gradients (not frozen, not forward-only)?
   [[nodiscard]] bool needs_backward_weight(Stage stage) const {

@@ -57,7 +57,7 @@ class ScenarioReader {
   }
 
  private:
-  Rank read_rank(const Cursor& at) { return at.small_integer(0, config_.ranks.value - 1); }
+  Rank read_rank(const Cursor& at) { return at.small_integer(0, config_.all_ranks() - 1); }
 
   Scenario::OneShared read_shared(const Cursor& at) {
     const std::string name = at.text("the name of a shared link");
@@ -87,7 +87,7 @@ class ScenarioReader {
     const Cursor place = *at.find(given.front());
     if (given.front() == "rank") return Scenario::OneRank{read_rank(place)};
     if (given.front() == "shared") return read_shared(place);
-    const auto [from, to] = read_rank_pair(place, config_.ranks.value);
+    const auto [from, to] = read_rank_pair(place, config_.all_ranks());
     return Scenario::OneLink{from, to};
   }
 

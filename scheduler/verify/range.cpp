@@ -19,7 +19,11 @@ std::optional<Fault> fault(const Problem& problem, Rank rank, const Op& op) {
                                       op.stage, problem.stages() - 1)};
   }
   if (op.replica >= problem.placement.replicas()) {
-    return Fault{"range", "there is no second replica; only the bidirectional placement has one"};
+    if (op.replica == 1) {
+      return Fault{"range", "there is no second replica; only the bidirectional placement has one"};
+    }
+    return Fault{"range", fmt::format("there is no replica {}; the problem has replicas 0..{}",
+                                      op.replica, problem.placement.replicas() - 1)};
   }
   if (has_microbatch(op.kind) && (op.microbatch < 0 || op.microbatch >= problem.microbatches)) {
     return Fault{"range", fmt::format("there is no microbatch {}; the problem has 0..{}",

@@ -34,6 +34,16 @@ def compiled(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def compiled_data_parallel(compiled, tmp_path_factory) -> Path:
+    """The folder of three pipelines of 1F1B side by side."""
+    folder = tmp_path_factory.mktemp("data_parallel")
+    config = compiled("1f1b") / "config.yaml"
+    optimizer = "optimizer={data_parallel: 3, gradients: 4MiB, step: 5, global_norm: true}"
+    counterflow("compile", config, "--set", optimizer, "-o", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def compared(compiled, tmp_path_factory) -> Path:
     """The page of `compare` over two schedules."""
     folder = tmp_path_factory.mktemp("compare")

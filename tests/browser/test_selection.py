@@ -138,3 +138,16 @@ def test_op_labels_carry_the_letter_of_their_kind(compiled):
     svg = ask(compiled("zb-h1", 2, 4) / "timeline.html", "return counterflow.svg();")
     for label in ("0F0", "0I0", "0W0", "1F3"):
         assert f">{label}<" in svg
+
+
+def test_ops_of_pipelines_side_by_side(compiled_data_parallel):
+    text, direction, found = ask(
+        compiled_data_parallel / "timeline.html",
+        """counterflow.search("2~0F16");
+        const found = counterflow.highlighted();
+        const card = counterflow.hover(8, 5e6);
+        return [card.op, card.direction, found];""",
+    )
+    assert text == "2~0F16"
+    assert direction is None
+    assert [len(each) for each in found] == [0] * 8 + [1] + [0] * 3

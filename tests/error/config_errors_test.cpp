@@ -29,15 +29,15 @@ INSTANTIATE_TEST_SUITE_P(
         {"OneLetter",
          {"a=1"},
          "a: unknown key; the keys here are pipeline, stages, layers, layout, links, execution, "
-         "memory, units, topology, jitter"},
+         "memory, units, topology, jitter, optimizer"},
         {"NotNearAnyKey",
          {"foo=1"},
          "foo: unknown key; the keys here are pipeline, stages, layers, layout, links, execution, "
-         "memory, units, topology, jitter"},
+         "memory, units, topology, jitter, optimizer"},
         {"KeyOfAScenario",
          {"slow=[]"},
          "slow: unknown key; the keys here are pipeline, stages, layers, layout, links, execution, "
-         "memory, units, topology, jitter"},
+         "memory, units, topology, jitter, optimizer"},
         {"ExecutionKeyNotNearAny",
          {"execution={foo: 1}"},
          "execution.foo: unknown key; the keys here are preset, semantics, independent_transfers, "

@@ -8,8 +8,10 @@
 
 #include "executor/threads.h"
 #include "executor/virtual_streams.h"
+#include "reference/expert_parallel_block.h"
 #include "reference/model_compute.h"
 #include "scheduler/passes/compile.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "tests/support/optimizers.h"
@@ -88,6 +90,40 @@ TEST(ReferenceModel, ThreadsComputeTheSame) {
   }
 }
 
+// Stages of attention and experts, each computed by an expert-parallel group of one sequence a
+// member, against one process that has all sequences and all experts.
+void expect_the_same_experts(exec::Backend& backend, const Sample& sample,
+                             const std::vector<std::uint64_t>& seeds) {
+  SCOPED_TRACE(std::string(sample.family->name) + " p=" + std::to_string(sample.problem.ranks()));
+  const std::size_t members = 2 + seeds.front() % 2;
+  const reference::MoeShape shape{
+      .sequences = members, .length = 2, .width = 3, .hidden = 3, .experts = 2 * members};
+  const auto whole = reference::moe_model<float>(sample.problem, shape, 1, 29);
+  const auto model = reference::moe_model<float>(sample.problem, shape, members, 29);
+  const Problem problem = reference::with_sizes_of(model, sample.problem);
+  const Program program = compile(problem, generate(*sample.family, problem));
+  const auto expected =
+      reference::single_process_step(whole, sample.problem, reference::initial_parameters(whole));
+  for (const std::uint64_t seed : seeds) {
+    ModelCompute compute(model, problem);
+    const exec::RunResult run = backend.run(program, compute, {.seed = seed});
+    ASSERT_FALSE(run.failure) << run.failure->reason;
+    EXPECT_TRUE(compute.result() == expected) << "seed " << seed;
+  }
+}
+
+TEST(ReferenceModel, ExpertParallelStagesComputeWhatOneProcessDoes) {
+  exec::VirtualStreams virtual_streams;
+  exec::Threads threads;
+  std::uint64_t seed = 0;
+  for (const Sample& sample : every_family()) {
+    expect_the_same_experts(virtual_streams, sample, {seed, seed + 1});
+    if (seed % 7 == 0) expect_the_same_experts(threads, sample, {seed});
+    seed += 2;
+  }
+  EXPECT_GE(seed, 100U);
+}
+
 TEST(ReferenceModel, PhasesFrozenStagesAndSkipLinks) {
   exec::VirtualStreams backend;
   for (const char* name : {"1f1b", "zb-h1", "dualpipe", "zbv", "interleaved-1f1b"}) {
@@ -136,10 +172,11 @@ void expect_the_same_training(exec::Backend& backend, const Sample& sample,
   SCOPED_TRACE(std::string(sample.family->name) + " p=" + std::to_string(sample.problem.ranks()));
   constexpr int kSteps = 3;
   const reference::Sgd sgd{.rate = 0.5F, .clip = 0.1F};
-  const Problem wanted = testing::with_optimizer(sample.problem, shape);
+  const Problem one = testing::with_optimizer(sample.problem, shape);
+  const Problem wanted = in_copies(one);
   const auto model = reference::mlp_model<float>(wanted, kShape, 17);
   const Problem problem = reference::with_sizes_of(model, wanted);
-  const Program program = compile(problem, generate(*sample.family, problem));
+  const Program program = compile(problem, in_copies(one, generate(*sample.family, one)));
   const Diagnostics faults = verify(problem, program).diagnostics;
   ASSERT_TRUE(faults.empty()) << faults.front().message;
   ModelCompute compute(model, problem, sgd);
@@ -173,6 +210,35 @@ TEST(ReferenceModel, TrainsLikeOneProcess) {
         backend, sample,
         {.bucket = Bytes{0}, .tied = Bytes{8 * std::int64_t(seed % 2)}, .global_norm = false},
         seed++);
+  }
+}
+
+// Pipelines side by side: copies of a stage end a step with the same parameters, which are those of
+// one process that has seen all microbatches.
+TEST(ReferenceModel, TrainsDataParallel) {
+  exec::VirtualStreams backend;
+  std::uint64_t seed = 0;
+  for (const Sample& sample : every_family()) {
+    if (sample.problem.ranks() > 4) continue;
+    expect_the_same_training(backend, sample,
+                             {.bucket = Bytes{seed % 2 == 0 ? 64 : 0},
+                              .global_norm = seed % 3 != 0,
+                              .data_parallel = 2 + static_cast<int>(seed % 2)},
+                             seed);
+    ++seed;
+  }
+}
+
+TEST(ReferenceModel, TrainsPhasesDataParallel) {
+  exec::Threads backend;
+  for (const char* name : {"1f1b", "dualpipe"}) {
+    const Family& family = *find_family(name);
+    Sample sample{&family, testing::family_problem(family, 4, family.default_chunks, 9)};
+    testing::set_phases(sample.problem, {{PhaseKind::eval, 3},
+                                         {PhaseKind::train, 8},
+                                         {PhaseKind::log_prob, 2},
+                                         {PhaseKind::train, 10}});
+    expect_the_same_training(backend, sample, {.data_parallel = 3}, 5);
   }
 }
 

@@ -15,11 +15,13 @@ struct OptimizerShape {
   Bytes tied{40};
   Time step{5};
   bool global_norm = true;
+  int data_parallel = 1;
 };
 
 [[nodiscard]] inline Problem with_optimizer(Problem problem, const OptimizerShape& shape = {}) {
   const auto stages = static_cast<std::size_t>(problem.stages());
-  problem.optimizer = Optimizer{.gradients = std::vector<Bytes>(stages, shape.gradients),
+  problem.optimizer = Optimizer{.data_parallel = shape.data_parallel,
+                                .gradients = std::vector<Bytes>(stages, shape.gradients),
                                 .bucket = shape.bucket,
                                 .step = std::vector<Time>(stages, shape.step),
                                 .global_norm = shape.global_norm,

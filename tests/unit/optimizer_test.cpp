@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "scheduler/graph/gradient_sums.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/passes/compile.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "simulator/simulate.h"
@@ -116,6 +119,37 @@ TEST(InsertOptimizer, TiesNothingAcrossRanksWhereOneRankHoldsBothEnds) {
   EXPECT_EQ(reductions("zbv"), 0U);   // rank 0 holds the first and the last stage
 }
 
+// Data parallelism: whatever the order of the backward, exactly one reduction for each stage on
+// each rank that holds it, and none before the stage's last gradient there.
+TEST(InsertOptimizer, ReducesOnceAfterTheLastGradientOfEveryPipeline) {
+  for (const char* family : {"1f1b", "zb-h1", "interleaved-1f1b", "zbv", "dualpipe"}) {
+    const Problem one = with_optimizer(
+        problem_for(family, 4, 8),
+        {.bucket = Bytes{0}, .tied = Bytes{0}, .global_norm = false, .data_parallel = 2});
+    const Problem whole = in_copies(one);
+    const Schedule schedule = generate(*find_family(family), one);
+    const Program program = compile(whole, in_copies(one, schedule));
+    ASSERT_EQ(program.ranks.size(), 8U);
+    EXPECT_EQ(text(verify(whole, program).diagnostics), "") << family;
+    for (std::size_t r = 0; r < 8; ++r) {
+      std::map<Stage, int> reduced;
+      for (const Instruction& i : program.ranks[r].instructions) {
+        if (i.kind == InstructionKind::collective) {
+          ++reduced[i.op.stage];
+          const auto& members = program.communicators[i.communicator].members;
+          EXPECT_EQ(members.size(), whole.placement.directions() == 2 ? 4U : 2U) << family;
+        }
+        for (const Op& op : {i.op, i.paired}) {
+          if (op.kind != OpKind::backward && op.kind != OpKind::backward_weight) continue;
+          EXPECT_FALSE(reduced.contains(op.stage)) << family << " rank " << r;
+        }
+      }
+      EXPECT_EQ(reduced.size(), whole.placement.chunks_of(static_cast<Rank>(r)).size());
+      for (const auto& [stage, times] : reduced) EXPECT_EQ(times, 1) << family << stage;
+    }
+  }
+}
+
 TEST(InsertOptimizer, IsOffByDefault) {
   const Problem problem = problem_for("dualpipe", 4, 8);
   const Program program = compiled("dualpipe", problem);
@@ -205,11 +239,15 @@ TEST(ReductionRule, NoStageStepsTwice) {
 }
 
 TEST(ReductionRule, AllMembersAddUpTheSame) {
-  // Both ranks reduce two sums of the same size on one communicator: one of them swaps the slots.
+  // Both ranks reduce two sums of the same size on one communicator: one of them the second first.
   Broken broken;
+  auto& list = broken.rank(1).instructions;
   auto& collectives = broken.rank(1).collectives;
-  std::swap(collectives[0].slot, collectives[1].slot);
-  std::swap(collectives[0].version, collectives[1].version);
+  const auto first = list.begin() + (&broken.collective(1, 0) - list.data());
+  const auto second = list.begin() + (&broken.collective(1, 1) - list.data());
+  ASSERT_EQ(first->communicator, second->communicator);
+  std::swap(collectives[first->body.first].sequence, collectives[second->body.first].sequence);
+  std::rotate(first, first + 1, second + 1);
   const std::string faults = broken.faults();
   EXPECT_NE(faults.find("adds up"), std::string::npos) << faults;
 }
@@ -253,11 +291,19 @@ TEST(ReductionRule, OtherMembersOtherKindsOtherSizes) {
     EXPECT_NE(broken.faults().find("adds up 8 B of"), std::string::npos);
   }
   {
+    // Each rank reduces its first sum alone.
     Broken broken;
-    broken.program.communicators.push_back(
-        {.kind = CommunicatorKind::data_parallel, .members = {0}});
-    const auto other = static_cast<CommunicatorId>(broken.program.communicators.size() - 1);
-    broken.collective(0, 0).communicator = other;
+    for (std::size_t r = 0; r < 2; ++r) {
+      Instruction& alone = broken.collective(r, 0);
+      const CommunicatorId shared = alone.communicator;
+      alone.communicator = static_cast<CommunicatorId>(broken.program.communicators.size());
+      broken.program.communicators.push_back(
+          {.kind = CommunicatorKind::data_parallel, .members = {static_cast<Rank>(r)}});
+      for (const Instruction& i : broken.rank(r).instructions) {
+        if (i.kind != InstructionKind::collective || i.communicator != shared) continue;
+        --broken.rank(r).collectives[i.body.first].sequence;
+      }
+    }
     EXPECT_NE(broken.faults().find("whose members are not the ranks that share it"),
               std::string::npos);
   }
@@ -266,7 +312,17 @@ TEST(ReductionRule, OtherMembersOtherKindsOtherSizes) {
 TEST(ReductionRule, ASumThatIsNeverAddedUp) {
   Broken broken;
   for (std::size_t r = 0; r < 2; ++r) {
-    Instruction& last = broken.collective(r, 3);  // of the norm
+    // The norm's: who waits for it waits for the norm of the rank instead.
+    const Instruction& last = broken.collective(r, 3);
+    const Instruction& norm =
+        broken.find(r, [](const auto& i) { return i.op.kind == OpKind::gradient_norm; });
+    for (EventWait& wait : broken.rank(r).waits) {
+      if (wait.event == last.records) wait = {norm.records, norm.generation};
+    }
+    const Access made = broken.rank(r).accesses_of(norm).back();
+    for (Access& access : broken.rank(r).accesses) {
+      if (access.slot == made.slot) access.version = std::uint32_t{made.version} & 0x7fffffffU;
+    }
     broken.rank(r).collectives.pop_back();
     broken.erase(r, last);
   }

@@ -213,3 +213,20 @@ def test_wrong_goals_and_budgets(plan):
     for wrong in ({"iterations": 0}, {"seconds": 0.0}, {"seconds": math.inf}):
         with pytest.raises(cf.InputError):
             cf.search(plan, **wrong)
+
+
+def test_pipelines_side_by_side():
+    optimizer = {"gradients": "4MiB", "step": "1ms", "data_parallel": 3}
+    plan = cf.plan({**CONFIG, "optimizer": optimizer})
+    assert (plan.problem.ranks, plan.problem.data_parallel) == (4, 3)
+    program = plan.compile()
+    assert program.ranks == 12
+    assert program.microbatches == 24
+    timeline = cf.simulate(program, plan.problem)
+    one = cf.plan(CONFIG)
+    alone = cf.simulate(one.compile(), one.problem)
+    # What a pipeline computes takes as long as alone; then come reductions and steps.
+    ends = [max(timeline.intervals(r)["end_ns"]) for r in range(12)]
+    assert min(ends) > max(max(alone.intervals(r)["end_ns"]) for r in range(4))
+    trials = cf.simulate(program, plan.problem, trials=5, jitter={"compute": 0.1})
+    assert len(trials.rank_sensitivities) == 12

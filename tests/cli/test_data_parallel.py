@@ -1,0 +1,105 @@
+"""optimizer.data_parallel: pipelines side by side, one program, gradients added up over all."""
+
+import csv
+import json
+
+import pytest
+
+CONFIG = """\
+pipeline: {ranks: 4, microbatches: 8, schedule: %s}
+stages: {forward: 10ms, backward_input: 10ms, backward_weight: 10ms, activation: 1GiB}
+links: {latency: 1ms}
+memory: {limit: 12GiB}
+optimizer: {data_parallel: %s, gradients: 4MiB, bucket: 1MiB, step: 2ms, global_norm: true}
+"""
+
+
+def rows(path):
+    return list(csv.reader(path.read_text().splitlines()))
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "zb-h1", "dualpipe"])
+def test_copies_keep_the_timeline_of_one(counterflow, config, tmp_path, schedule):
+    one = counterflow("simulate", config(CONFIG % (schedule, 1)), "--json", code=0).json
+    path = config(CONFIG % (schedule, 3))
+    counterflow("compile", path, "-o", "out", code=0)
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["ranks"] == 12
+    assert report["microbatches"] == 24
+    for figure in ("makespan_ns", "bubble_fraction", "lower_bound_ns", "gap", "span_ns"):
+        assert report[figure] == pytest.approx(one[figure]), figure
+    assert report["per_rank"] == one["per_rank"] * 3
+    # Rings of three have hops that one pipeline has not.
+    assert report["step_ns"] > one["step_ns"] > report["makespan_ns"]
+    # An order is of one pipeline, a program of all.
+    assert len(rows(tmp_path / "out" / "schedule.csv")) == 4
+    assert len(rows(tmp_path / "out" / "program.csv")) == 12
+
+
+def test_the_written_order_reads_back(counterflow, config, tmp_path):
+    path = config(CONFIG % ("1f1b", 2))
+    counterflow("compile", path, "-o", "out", "--emit", "schedule.csv,report.json", code=0)
+    again = counterflow(
+        "simulate", path, "--schedule", "out/schedule.csv", "--set", "pipeline.placement=loop",
+        "--json", code=0,
+    ).json
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert again["ranks"] == report["ranks"] == 8
+    assert again["step_ns"] == report["step_ns"]
+
+
+def test_ops_of_later_pipelines_name_theirs(counterflow, config, tmp_path):
+    counterflow("compile", config(CONFIG % ("1f1b", 3)), "-o", "out", "--emit", "csv", code=0)
+    program = rows(tmp_path / "out" / "program.csv")
+    assert program[0][0] == "0F0"
+    assert program[4][0] == "~0F8"
+    assert program[8][0] == "2~0F16"
+
+
+@pytest.mark.parametrize("backend", ["virtual", "threads"])
+def test_runs(counterflow, config, backend):
+    text = (CONFIG % ("zb-h1", 2)).replace("0ms", "0us")
+    done = counterflow(
+        "run", config(text), "--backend", backend, "--steps", 2, "--json", code=0
+    ).json
+    assert len(done["report"]["per_rank"]) == 8
+
+
+def test_a_search_orders_one_pipeline(counterflow, config, tmp_path):
+    done = counterflow(
+        "search", config(CONFIG % ("zb-h1", 2)), "--set", "pipeline.placement=loop",
+        "--iterations", 50, "-o", "out", "--json", code=0,
+    ).json
+    one = counterflow(
+        "search", config(CONFIG % ("zb-h1", 1)), "--set", "pipeline.placement=loop",
+        "--iterations", 50, "--json", code=0,
+    ).json
+    assert done["ranks"] == 8
+    assert done["makespan_ns"] == one["makespan_ns"]
+    assert len(rows(tmp_path / "out" / "schedule.csv")) == 4
+
+
+def test_what_names_ranks_means_all(counterflow, config):
+    text = CONFIG % ("1f1b", 2)
+    shared = text.replace("links: {latency: 1ms}", "links: {latency: 1ms, message: 1MiB}") + (
+        "topology: {ranks_per_node: 4, node: {bandwidth: 100GB/s}, nic: {bandwidth: 1GB/s}}\n"
+    )
+    report = counterflow("simulate", config(shared), "--json", code=0).json
+    # The copies of a rank are in two nodes, so that reductions pass NICs and transfers do not.
+    fast = shared.replace("nic: {bandwidth: 1GB/s}", "nic: {bandwidth: 100GB/s}")
+    other = counterflow("simulate", config(fast), "--json", code=0).json
+    assert other["makespan_ns"] == report["makespan_ns"]
+    assert other["step_ns"] < report["step_ns"]
+    jitter = text + "jitter: {ranks: [{rank: %d, slow: 2}]}\n"
+    trials = counterflow(
+        "simulate", config(jitter % 7), "--trials", 1, "--json", code=0
+    )
+    assert trials.json["ranks"] == 8
+    assert "from 0 to 7" in counterflow("simulate", config(jitter % 8), code=2).err
+
+
+def test_refuses_more_than_there_can_be(counterflow, config):
+    text = (CONFIG % ("1f1b", 128)).replace("microbatches: 8", "microbatches: 8000")
+    err = counterflow("simulate", config(text), code=2).err
+    assert "optimizer.data_parallel" in err
+    assert "128 pipelines of 8000 microbatches have 1024000; at most 1000000" in err
