@@ -1,6 +1,7 @@
 #include "scheduler/graph/gradient_sums.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace counterflow {
@@ -15,6 +16,12 @@ std::vector<Stage> trained(const Problem& problem, const TiedParameters& tied) {
   std::ranges::copy_if(tied.stages, std::back_inserter(stages),
                        [&](Stage stage) { return problem.needs_backward_weight(stage); });
   return stages;
+}
+
+template <typename T>
+void make_set(std::vector<T>& entries) {
+  std::ranges::sort(entries);
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
 }
 
 }  // namespace
@@ -61,9 +68,7 @@ void GradientSums::add(const Problem& problem, std::vector<Stage> stages, std::u
       sum.holders.push_back(problem.placement.rank_of(stage, replica));
     }
   }
-  std::ranges::sort(sum.holders);
-  const auto rest = std::ranges::unique(sum.holders);
-  sum.holders.erase(rest.begin(), rest.end());
+  make_set(sum.holders);
   sums_.push_back(std::move(sum));
 }
 
@@ -73,9 +78,7 @@ std::vector<GradientSums::Id> GradientSums::on(const Problem& problem, Rank rank
     const auto sums = of(chunk.stage);
     ids.insert(ids.end(), sums.begin(), sums.end());
   }
-  std::ranges::sort(ids);
-  const auto rest = std::ranges::unique(ids);
-  ids.erase(rest.begin(), rest.end());
+  make_set(ids);
   return ids;
 }
 

@@ -181,7 +181,8 @@ void check_size(const Config& config, int stages) {
 // The copies of the pipeline stay within what one pipeline may have.
 void check_copies(const Config& config, int stages) {
   if (!config.optimizer || !config.optimizer->data_parallel) return;
-  const auto& [copies, where] = *config.optimizer->data_parallel;
+  const int copies = config.optimizer->data_parallel->value;
+  const SourceLocation& where = config.optimizer->data_parallel->where;
   const auto check = [&](std::string_view what, std::int64_t one, std::int64_t most) {
     if (one * copies <= most) return;
     fail(where, "optimizer.data_parallel",
