@@ -143,7 +143,7 @@ class Recorder {
     event.description = name(communicator.kind);
     event.members = fmt::format("[{}]", fmt::join(communicator.members, ", "));
     event.name = name(each.kind);
-    event.what = fmt::format("{} {} of communicator {}", name(each.kind), each.sequence, id);
+    event.what = called(list_, list_.instructions[i]);
     event.sequence = each.sequence + std::int64_t{1};
     set_size(event, each.size, DataType::bytes, each.size);
     const bool gathers = each.kind == CollectiveKind::all_gather;

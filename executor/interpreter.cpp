@@ -220,8 +220,9 @@ void Interpreter::collective_ended(std::uint32_t rank, std::uint32_t instruction
 }
 
 void Interpreter::collective_failed(std::uint32_t rank, std::uint32_t instruction,
-                                    std::string reason) {
-  fail(parts_.prerequisites.index(rank, instruction), std::move(reason));
+                                    std::string reason, std::uint32_t culprit) {
+  stop(
+      {static_cast<Rank>(rank), instruction, step_, std::move(reason), static_cast<Rank>(culprit)});
 }
 
 void Interpreter::one_end(Index index) {

@@ -87,8 +87,8 @@ class Interpreter final : public Transport::Listener {
   void transfer_ended(Matching::End end) override;
   void transfer_failed(Matching::End end, std::string reason, std::uint32_t culprit) override;
   void collective_ended(std::uint32_t rank, std::uint32_t instruction) override;
-  void collective_failed(std::uint32_t rank, std::uint32_t instruction,
-                         std::string reason) override;
+  void collective_failed(std::uint32_t rank, std::uint32_t instruction, std::string reason,
+                         std::uint32_t culprit) override;
 
  private:
   // One stream of one rank: its instructions, and a token for each time one of them may have become

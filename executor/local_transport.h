@@ -39,7 +39,7 @@ class LocalTransport final : public Transport {
     Meetings::Outcome outcome = meetings_.arrive(rank, instruction);
     if (!outcome.fault.empty()) {
       return listener_->collective_failed(outcome.at.rank, outcome.at.instruction,
-                                          std::move(outcome.fault));
+                                          std::move(outcome.fault), outcome.at.rank);
     }
     for (const Meetings::Member& each : outcome.ended) {
       listener_->collective_ended(each.rank, each.instruction);

@@ -14,16 +14,7 @@
 namespace counterflow::exec {
 
 // How the ranks of one process do collectives: whoever comes last does the work for all, in the
-// slots the members name, and sums run over the members by ascending rank, so that the bits do not
-// depend on who that was. Any thread may arrive; nobody ever blocks here.
-//
-// A slot holds the whole vector before and after. Of n members, part k is the k-th n-th of it:
-//   all_reduce       everyone's becomes the sum
-//   reduce_scatter   part k of member k's becomes that part of the sum, the rest stays
-//   all_gather       part k of everyone's becomes that of member k
-//   all_to_all       part k of member j's becomes part j of member k's
-//   broadcast        everyone's becomes that of the first
-// What is summed is FP32.
+// slots the members name. Any thread may arrive; nobody ever blocks here.
 class Meetings {
  public:
   using Member = CollectiveGroup::Member;
@@ -51,8 +42,5 @@ class Meetings {
   std::unique_ptr<std::atomic<std::size_t>[]> arrived_;  // [group]
   std::vector<std::vector<std::uint32_t>> group_of_;     // [rank][collective]
 };
-
-// The work itself, on one buffer a member; all the same size. Sizes of sums must be multiples of 4.
-void perform(CollectiveKind kind, std::span<const Buffer> buffers);
 
 }  // namespace counterflow::exec

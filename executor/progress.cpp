@@ -41,7 +41,7 @@ class Explainer {
     const Instruction& what = instruction(index);
     if (!progress_.begun(index)) {
       return fmt::format("{} waits for an instruction of rank {} that does not end",
-                         called(rank, what), rank);
+                         called(program_.ranks[rank], what), rank);
     }
     if (what.kind == InstructionKind::collective) return absent_from(index);
     const std::optional<std::uint32_t> waiting = waits_for(index);
@@ -83,6 +83,9 @@ class Explainer {
  private:
   [[nodiscard]] std::string gone(std::uint32_t rank) const {
     return progress_.gone ? progress_.gone(rank) : std::string();
+  }
+  [[nodiscard]] std::optional<Lack> lacks(Index index) const {
+    return progress_.lacks ? progress_.lacks(index) : std::nullopt;
   }
   [[nodiscard]] Index owner(Matching::End end) const {
     return prerequisites_.index(end.rank, matching_.instruction(end.rank, end.transfer));
@@ -133,7 +136,27 @@ class Explainer {
       if (gone(member.rank).empty()) return there;
       return ChainEnd{ChainEnd::Kind::gone, index, static_cast<Rank>(member.rank)};
     }
-    return busy;
+    return undelivered(index, group, busy);
+  }
+
+  // All have come to a collective: whose part of it does not arrive, and why.
+  [[nodiscard]] Link undelivered(Index index, const CollectiveGroup& group,
+                                 const ChainEnd& busy) const {
+    using Kind = ChainEnd::Kind;
+    const std::optional<Lack> lack = lacks(index);
+    if (!lack) return busy;
+    const auto from = static_cast<Rank>(lack->rank);
+    if (!gone(lack->rank).empty()) return ChainEnd{Kind::gone, index, from};
+    const auto member =
+        std::ranges::find(group.members, lack->rank, &CollectiveGroup::Member::rank);
+    const Index there = prerequisites_.index(lack->rank, member->instruction);
+    if (lack->is_sum && !progress_.ended(there)) {
+      // It adds up when it has all shares.
+      const std::optional<Lack> theirs = lacks(there);
+      if (!theirs) return busy;
+      if (!theirs->is_sum) return there;
+    }
+    return ChainEnd{Kind::lost, index, from};
   }
 
   // Those that a collective brings together: each is of one group.
@@ -181,18 +204,10 @@ class Explainer {
     return std::nullopt;
   }
 
-  // What an instruction is called in words.
-  [[nodiscard]] std::string called(std::uint32_t rank, const Instruction& what) const {
-    if (what.kind != InstructionKind::collective) return to_string(what.op);
-    const Collective& collective = program_.ranks[rank].collectives[what.body.first];
-    return fmt::format("{} {} of communicator {}", name(collective.kind), collective.sequence,
-                       what.communicator);
-  }
-
   // Who does not come to a collective.
   [[nodiscard]] std::string absent_from(Index index) const {
     const std::uint32_t rank = prerequisites_.rank(index);
-    const std::string what = called(rank, instruction(index));
+    const std::string what = called(program_.ranks[rank], instruction(index));
     const CollectiveGroup group = group_of(index);
     if (!group.possible) {
       return fmt::format("{} never begins: not every member calls it, or not for the same", what);
@@ -203,7 +218,12 @@ class Explainer {
       return fmt::format("{} waits for rank {}, which {}", what, member.rank,
                          why.empty() ? "has not begun it: " + doing(member.rank) : why);
     }
-    return fmt::format("{} has begun and does not end", what);
+    const std::optional<Lack> lack = lacks(index);
+    if (!lack) return fmt::format("{} has begun and does not end", what);
+    const std::string why = gone(lack->rank);
+    return fmt::format("{} waits for rank {}, which {}: its {} does not arrive", what, lack->rank,
+                       why.empty() ? "has begun it" : why,
+                       lack->is_sum ? "part of the sum" : "share");
   }
 
   // The first thing of a rank that is under way, or that has not begun.
@@ -213,7 +233,7 @@ class Explainer {
       const Index index = prerequisites_.index(rank, i);
       if (progress_.ended(index)) continue;
       return fmt::format("rank {} is at {}", rank,
-                         called(rank, program_.ranks[rank].instructions[i]));
+                         called(program_.ranks[rank], program_.ranks[rank].instructions[i]));
     }
     return fmt::format("rank {} is done", rank);
   }
@@ -258,6 +278,13 @@ std::string describe(const Payload& payload) {
                                                   : fmt::format(" (copy {})", payload.replica);
   return fmt::format("the {} of microbatch {}{} from stage {} to stage {}", name(payload.kind),
                      payload.microbatch, copy, payload.from, payload.to);
+}
+
+std::string called(const RankProgram& rank, const Instruction& what) {
+  if (what.kind != InstructionKind::collective) return to_string(what.op);
+  const Collective& collective = rank.collectives[what.body.first];
+  return fmt::format("{} {} of communicator {}", name(collective.kind), collective.sequence,
+                     what.communicator);
 }
 
 }  // namespace counterflow::exec

@@ -12,6 +12,13 @@
 
 namespace counterflow::exec {
 
+// What a member of a collective has not received, and from whom: its share of the work, or, of an
+// all-reduce, its part of the sum, which comes after all shares.
+struct Lack {
+  std::uint32_t rank = 0;
+  bool is_sum = false;
+};
+
 // How far each instruction of a step has come, for whoever asks why it does not go on.
 struct Progress {
   std::function<bool(Prerequisites::Index)> begun;
@@ -19,6 +26,9 @@ struct Progress {
   // Of a rank that is not there any more, what is known of it: "is gone: connection reset"; empty
   // for one that is there. May be empty itself.
   std::function<std::string(std::uint32_t rank)> gone{};
+  // Of a collective that has begun, what its rank has not received; none if that is not known, as
+  // where nothing is sent. May be empty itself.
+  std::function<std::optional<Lack>(Prerequisites::Index)> lacks{};
 };
 
 // The first instruction, rank after rank in issue order, that has begun and cannot end, or else
@@ -34,7 +44,7 @@ struct ChainEnd {
   enum class Kind : std::uint8_t {
     busy,    // at a compute, or something else that is under way
     gone,    // at a rank that is not there
-    lost,    // at a message whose two ends are both posted
+    lost,    // at a message whose two ends are both posted, or a member's part of a collective
     nobody,  // at something that nobody will do
     cycle,   // nowhere
   };
@@ -52,5 +62,7 @@ struct ChainEnd {
 
 // What a message means, in words.
 [[nodiscard]] std::string describe(const Payload& payload);
+// What an instruction is called: by its op, or "all_reduce 0 of communicator 2".
+[[nodiscard]] std::string called(const RankProgram& rank, const Instruction& what);
 
 }  // namespace counterflow::exec

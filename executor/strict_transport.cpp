@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "executor/progress.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow::exec {
@@ -27,6 +28,7 @@ void StrictTransport::begin_step(int step, Transport::Listener& listener) {
     const std::scoped_lock lock(mutex_);
     listener_ = &listener;
     next_.clear();
+    next_collective_.clear();
     busy_.clear();
   }
   inner_.begin_step(step, *this);
@@ -54,14 +56,37 @@ std::string StrictTransport::broken_rule(Matching::End end) {
                        to_string(group.op), number, what.peer, next);
   }
   ++next;
+  if (std::string fault = busy_rule(end.rank, instruction); !fault.empty()) return fault;
   Busy& busy = busy_[{end.rank, group.communicator}];
-  if (serial_ && busy.ends_left > 0 && busy.instruction != instruction) {
-    return fmt::format("{} begins while {} is under way on communicator {}", to_string(group.op),
-                       to_string(rank.instructions[busy.instruction].op), group.communicator);
-  }
   if (busy.instruction == instruction && busy.ends_left > 0) return {};
   busy = {instruction, group.body.count};
   return cuts_groups_ ? group_rule(rank, group) : std::string();
+}
+
+std::string StrictTransport::broken_rule(std::uint32_t rank, std::uint32_t instruction) {
+  const RankProgram& list = program_.ranks[rank];
+  const Instruction& what = list.instructions[instruction];
+  const Collective& collective = list.collectives[what.body.first];
+  std::uint32_t& next = next_collective_[{rank, what.communicator}];
+  if (collective.sequence != next) {
+    return fmt::format("{} begins before collective {}", called(list, what), next);
+  }
+  ++next;
+  std::string fault = busy_rule(rank, instruction);
+  if (fault.empty()) busy_[{rank, what.communicator}] = {instruction, 1};
+  return fault;
+}
+
+// One thing at a time on a communicator, where that is a rule.
+std::string StrictTransport::busy_rule(std::uint32_t rank, std::uint32_t instruction) const {
+  const RankProgram& list = program_.ranks[rank];
+  const Instruction& what = list.instructions[instruction];
+  const auto found = busy_.find({rank, what.communicator});
+  if (!serial_ || found == busy_.end()) return {};
+  const Busy& busy = found->second;
+  if (busy.ends_left == 0 || busy.instruction == instruction) return {};
+  return fmt::format("{} begins while {} is under way on communicator {}", called(list, what),
+                     called(list, list.instructions[busy.instruction]), what.communicator);
 }
 
 std::string StrictTransport::group_rule(const RankProgram& rank, const Instruction& group) const {
@@ -79,14 +104,15 @@ std::string StrictTransport::group_rule(const RankProgram& rank, const Instructi
 }
 
 void StrictTransport::transfer_ended(Matching::End end) {
-  {
-    const std::scoped_lock lock(mutex_);
-    const std::uint32_t instruction = matching_.instruction(end.rank, end.transfer);
-    const CommunicatorId id = program_.ranks[end.rank].instructions[instruction].communicator;
-    Busy& busy = busy_[{end.rank, id}];
-    if (busy.instruction == instruction && busy.ends_left > 0) --busy.ends_left;
-  }
+  one_end(end.rank, matching_.instruction(end.rank, end.transfer));
   listener_->transfer_ended(end);
+}
+
+void StrictTransport::one_end(std::uint32_t rank, std::uint32_t instruction) {
+  const std::scoped_lock lock(mutex_);
+  const CommunicatorId id = program_.ranks[rank].instructions[instruction].communicator;
+  Busy& busy = busy_[{rank, id}];
+  if (busy.instruction == instruction && busy.ends_left > 0) --busy.ends_left;
 }
 
 void StrictTransport::transfer_failed(Matching::End end, std::string reason,
@@ -95,16 +121,25 @@ void StrictTransport::transfer_failed(Matching::End end, std::string reason,
 }
 
 void StrictTransport::arrive(std::uint32_t rank, std::uint32_t instruction) {
+  std::string fault;
+  {
+    const std::scoped_lock lock(mutex_);
+    fault = broken_rule(rank, instruction);
+  }
+  if (!fault.empty()) {
+    return listener_->collective_failed(rank, instruction, std::move(fault), rank);
+  }
   inner_.arrive(rank, instruction);
 }
 
 void StrictTransport::collective_ended(std::uint32_t rank, std::uint32_t instruction) {
+  one_end(rank, instruction);
   listener_->collective_ended(rank, instruction);
 }
 
 void StrictTransport::collective_failed(std::uint32_t rank, std::uint32_t instruction,
-                                        std::string reason) {
-  listener_->collective_failed(rank, instruction, std::move(reason));
+                                        std::string reason, std::uint32_t culprit) {
+  listener_->collective_failed(rank, instruction, std::move(reason), culprit);
 }
 
 }  // namespace counterflow::exec

@@ -15,10 +15,11 @@ namespace counterflow::exec {
 
 // A transport that allows no more than the machine it stands for. gloo and shared memory take
 // messages in any order and keep what nobody asked for; NCCL does not: a program that leans on the
-// former hangs on the latter. Refuses, at the transfer that does it: a message posted before the
-// one ahead of it on its channel; under a model of serial communicators a group posted while one
-// of the same communicator is under way on its rank; a group that NCCL may cut (more than eight
-// transfers, or two to one peer and direction).
+// former hangs on the latter. Refuses, at the instruction that does it: a message posted before the
+// one ahead of it on its channel, a collective before the one ahead of it on its communicator;
+// under a model of serial communicators a group or collective posted while another one of the same
+// communicator is under way on its rank; a group that NCCL may cut (more than eight transfers, or
+// two to one peer and direction).
 class StrictTransport final : public Transport, private Transport::Listener {
  public:
   // Everything given must outlive it.
@@ -32,7 +33,8 @@ class StrictTransport final : public Transport, private Transport::Listener {
  private:
   // (rank, communicator, peer, is_send): the next number on it.
   using Channel = std::tuple<std::uint32_t, CommunicatorId, std::uint16_t, bool>;
-  // The group that a communicator is busy with on a rank, and how many of its ends are left.
+  // The group or collective that a communicator is busy with on a rank, and how many of its ends
+  // are left.
   struct Busy {
     std::uint32_t instruction = kNone;
     std::uint32_t ends_left = 0;
@@ -41,8 +43,11 @@ class StrictTransport final : public Transport, private Transport::Listener {
   void transfer_ended(Matching::End end) override;
   void transfer_failed(Matching::End end, std::string reason, std::uint32_t culprit) override;
   void collective_ended(std::uint32_t rank, std::uint32_t instruction) override;
-  void collective_failed(std::uint32_t rank, std::uint32_t instruction,
-                         std::string reason) override;
+  void collective_failed(std::uint32_t rank, std::uint32_t instruction, std::string reason,
+                         std::uint32_t culprit) override;
+  [[nodiscard]] std::string broken_rule(std::uint32_t rank, std::uint32_t instruction);
+  [[nodiscard]] std::string busy_rule(std::uint32_t rank, std::uint32_t instruction) const;
+  void one_end(std::uint32_t rank, std::uint32_t instruction);
   [[nodiscard]] std::string broken_rule(Matching::End end);
   [[nodiscard]] std::string group_rule(const RankProgram& rank, const Instruction& group) const;
 
@@ -54,6 +59,7 @@ class StrictTransport final : public Transport, private Transport::Listener {
   Transport::Listener* listener_ = nullptr;
   std::mutex mutex_;
   std::map<Channel, std::uint32_t> next_;
+  std::map<std::pair<std::uint32_t, CommunicatorId>, std::uint32_t> next_collective_;
   std::map<std::pair<std::uint32_t, CommunicatorId>, Busy> busy_;
 };
 

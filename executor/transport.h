@@ -21,10 +21,11 @@ class Transport {
     // At this end a message is not what it should be: what is wrong, in words, and whose doing it
     // is.
     virtual void transfer_failed(Matching::End end, std::string reason, std::uint32_t culprit) = 0;
-    // This rank's part of a collective has ended, or is not what it should be.
+    // This rank's part of a collective has ended, or is not what it should be, and whose doing it
+    // is.
     virtual void collective_ended(std::uint32_t rank, std::uint32_t instruction) = 0;
     virtual void collective_failed(std::uint32_t rank, std::uint32_t instruction,
-                                   std::string reason) = 0;
+                                   std::string reason, std::uint32_t culprit) = 0;
   };
 
   virtual ~Transport() = default;

@@ -204,8 +204,8 @@ class Machine final : private Transport::Listener {
   void collective_ended(std::uint32_t rank, std::uint32_t instruction) override {
     end(prerequisites_.index(rank, instruction));
   }
-  void collective_failed(std::uint32_t rank, std::uint32_t instruction,
-                         std::string reason) override {
+  void collective_failed(std::uint32_t rank, std::uint32_t instruction, std::string reason,
+                         std::uint32_t /*culprit*/) override {
     fail(prerequisites_.index(rank, instruction), std::move(reason));
   }
 

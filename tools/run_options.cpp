@@ -32,6 +32,10 @@ Time slowest_messages(const Program& program) {
     for (const Transfer& transfer : rank.transfers) {
       bytes += static_cast<double>(transfer.size.value);
     }
+    // Twice: the shares of an all-reduce, then the parts of the sum.
+    for (const Collective& collective : rank.collectives) {
+      bytes += 2 * static_cast<double>(collective.size.value);
+    }
     most = std::max(most, bytes);
   }
   return std::chrono::duration_cast<Time>(

@@ -31,6 +31,11 @@ bool is_of_rank(FaultKind kind) {
   return kind == FaultKind::kill || kind == FaultKind::stall || kind == FaultKind::slow;
 }
 
+bool is_message(const Frame& frame) {
+  return frame.kind == FrameKind::data || frame.kind == FrameKind::share ||
+         frame.kind == FrameKind::sum;
+}
+
 template <typename T>
 bool read_number(std::string_view text, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -86,12 +91,12 @@ FaultyMesh::FaultyMesh(Mesh& inner, const std::vector<Fault>& faults)
 
 void FaultyMesh::send(int peer, const Frame& frame, std::span<const std::byte> body,
                       std::function<void()> sent) {
-  if (frame.kind == FrameKind::data && spoil(peer, frame, body)) return sent();
+  if (is_message(frame) && spoil(peer, frame, body)) return sent();
   inner_.send(peer, frame, body, std::move(sent));
 }
 
 void FaultyMesh::send(int peer, const Frame& frame, std::vector<std::byte> body) {
-  if (frame.kind == FrameKind::data && spoil(peer, frame, body)) return;
+  if (is_message(frame) && spoil(peer, frame, body)) return;
   inner_.send(peer, frame, std::move(body));
 }
 

@@ -27,7 +27,8 @@ enum class FaultKind : std::uint8_t {
   size,       // a message says that it is longer than it is
 };
 
-// The n-th op that a rank runs, or the n-th message that it sends, counted from 0 over all steps.
+// The n-th op that a rank runs, or the n-th message that it sends, those of collectives included,
+// counted from 0 over all steps.
 struct Fault {
   FaultKind kind = FaultKind::kill;
   Rank rank = 0;

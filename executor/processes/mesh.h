@@ -20,6 +20,8 @@ enum class FrameKind : std::uint32_t {
   go,         // the step begins at `value`, by the clock of rank 0
   ready,      // a receive is posted: the message may come
   data,       // the message
+  share,      // what the receiver needs of the sender's part in a collective
+  sum,        // of an all-reduce: the sender's part of the sum
   heartbeat,  // `value`: how many of the sender's instructions have ended, `sequence`: where it is
   question,   // how far are you?
   progress,   // the answer: for each instruction of the sender whether it has begun and ended
@@ -35,11 +37,11 @@ struct Frame {
   std::int32_t step = 0;
   std::uint16_t communicator = 0;
   DataType type = DataType::bytes;
-  std::uint8_t flags = 0;
-  std::uint32_t sequence = 0;  // of a message: its place on its channel
+  CollectiveKind collective = CollectiveKind::barrier;
+  std::uint32_t sequence = 0;  // the place of a message on its channel, or of a collective
   Payload payload{};
   std::uint32_t version = 0;   // of the slot it left from
-  std::uint64_t declared = 0;  // bytes of the message, as the program has them
+  std::uint64_t declared = 0;  // bytes of the message or collective, as the program has them
   std::uint64_t size = 0;      // bytes of the body that follows
   std::uint64_t checksum = 0;  // of the body
   std::int64_t value = 0;

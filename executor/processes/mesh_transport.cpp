@@ -18,6 +18,7 @@ MeshTransport::MeshTransport(const Program& program, const Matching& matching, S
       memory_(memory),
       mesh_(mesh),
       rank_(static_cast<std::uint32_t>(mesh.rank())),
+      collectives_(program, memory, mesh),
       messages_(program.ranks[rank_].transfers.size()) {
   for (std::uint32_t k = 0; k < messages_.size(); ++k) {
     const Transfer& each = transfer(k);
@@ -36,6 +37,7 @@ std::span<std::byte> MeshTransport::bytes_of(std::uint32_t k) {
 }
 
 void MeshTransport::begin_step(int step, Listener& listener) {
+  collectives_.begin_step(step, listener);
   const std::scoped_lock lock(mutex_);
   if (step_ == step) return;
   step_ = step;
@@ -88,10 +90,8 @@ void MeshTransport::post(Matching::End end) {
   }
 }
 
-void MeshTransport::arrive(std::uint32_t rank, std::uint32_t instruction) {
-  listener_->collective_failed(rank, instruction,
-                               "collectives are not run between processes yet; --backend threads "
-                               "runs them");
+void MeshTransport::arrive(std::uint32_t /*rank*/, std::uint32_t instruction) {
+  collectives_.arrive(instruction);
 }
 
 void MeshTransport::received_ready(int peer, const Frame& frame) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -12,6 +13,7 @@
 
 #include "executor/memory.h"
 #include "executor/processes/mesh.h"
+#include "executor/processes/mesh_collectives.h"
 #include "executor/transport.h"
 #include "scheduler/graph/matching.h"
 #include "scheduler/ir/execution_model.h"
@@ -19,10 +21,10 @@
 
 namespace counterflow::exec {
 
-// The messages of one rank, over a mesh. A receive that is posted says so to the sender; a send
-// goes when it is posted and its receive is: nothing is buffered, unless the semantics are. What a
-// message carries, its size, its bytes, its place on its channel and the versions of the slots are
-// compared where it arrives.
+// The messages and collectives of one rank, over a mesh. A receive that is posted says so to the
+// sender; a send goes when it is posted and its receive is: nothing is buffered, unless the
+// semantics are. What a message carries, its size, its bytes, its place on its channel and the
+// versions of the slots are compared where it arrives.
 class MeshTransport final : public Transport {
  public:
   // Everything given must outlive it.
@@ -32,13 +34,20 @@ class MeshTransport final : public Transport {
   // Before any other rank may begin the step; a second time is of no effect.
   void begin_step(int step, Listener& listener) override;
   void post(Matching::End end) override;
-  // Fails: collectives are not run between processes.
   void arrive(std::uint32_t rank, std::uint32_t instruction) override;
 
   // For whoever listens to the mesh: a frame `ready` or `data`.
   void received_ready(int peer, const Frame& frame);
   [[nodiscard]] std::span<std::byte> room(int peer, const Frame& frame);
   void received_data(int peer, const Frame& frame, std::span<const std::byte> body);
+  // A frame `share` or `sum`.
+  void received_part(int peer, const Frame& frame, std::span<const std::byte> body) {
+    collectives_.received(peer, frame, body);
+  }
+  // What a collective that is under way here has not received.
+  [[nodiscard]] std::optional<Lack> lacks(std::uint32_t instruction) const {
+    return collectives_.lacks(instruction);
+  }
 
  private:
   struct Key {
@@ -76,6 +85,7 @@ class MeshTransport final : public Transport {
   RankMemory& memory_;
   Mesh& mesh_;
   const std::uint32_t rank_;
+  MeshCollectives collectives_;
   std::map<Key, std::uint32_t> sends_, receives_;  // transfers by what the wire calls them
   std::mutex mutex_;
   std::vector<Message> messages_;  // [transfer]

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "executor/processes/wire.h"
-
 namespace counterflow::exec {
 
 Peers::Peers(int size, int me, std::chrono::nanoseconds silence)
@@ -20,7 +18,9 @@ void Peers::note(int peer, const Frame& frame, std::span<const std::byte> body) 
   {
     const std::scoped_lock lock(mutex_);
     if (frame.kind == FrameKind::stop && !stop_) stop_ = failure_from_bytes(body);
-    peers_[static_cast<std::size_t>(peer)].said[frame.kind] = {frame, {body.begin(), body.end()}};
+    Peer& one = peers_[static_cast<std::size_t>(peer)];
+    if (frame.kind == FrameKind::progress) one.progress = progress_from_bytes(body);
+    one.said[frame.kind] = {frame, {body.begin(), body.end()}};
   }
   changed_.notify_all();
 }
@@ -87,10 +87,19 @@ std::vector<std::byte> Peers::body(int peer, FrameKind kind) const {
 
 int Peers::state(int peer, std::uint32_t instruction) const {
   const std::scoped_lock lock(mutex_);
-  const auto& said = peers_[static_cast<std::size_t>(peer)].said;
-  const auto found = said.find(FrameKind::progress);
-  if (found == said.end() || instruction >= found->second.body.size()) return 0;
-  return static_cast<int>(found->second.body[instruction]);
+  const Peer& one = peers_[static_cast<std::size_t>(peer)];
+  if (!one.said.contains(FrameKind::progress)) return 0;
+  return instruction < one.progress.states.size() ? one.progress.states[instruction] : 0;
+}
+
+std::optional<Lack> Peers::lacks(int peer, std::uint32_t instruction) const {
+  const std::scoped_lock lock(mutex_);
+  const Peer& one = peers_[static_cast<std::size_t>(peer)];
+  if (!one.said.contains(FrameKind::progress)) return std::nullopt;
+  for (const PeerProgress::Lacking& each : one.progress.lacks) {
+    if (each.instruction == instruction) return each.lack;
+  }
+  return std::nullopt;
 }
 
 std::string Peers::gone_locked(const Peer& peer) const {

@@ -11,6 +11,7 @@
 
 #include "executor/backend.h"
 #include "executor/processes/mesh.h"
+#include "executor/processes/wire.h"
 
 namespace counterflow::exec {
 
@@ -38,6 +39,7 @@ class Peers {
   [[nodiscard]] std::vector<std::byte> body(int peer, FrameKind kind) const;
   // Of an answer about progress.
   [[nodiscard]] int state(int peer, std::uint32_t instruction) const;
+  [[nodiscard]] std::optional<Lack> lacks(int peer, std::uint32_t instruction) const;
 
   // "" for one that is there, else what is known of it.
   [[nodiscard]] std::string gone(int peer) const;
@@ -52,6 +54,7 @@ class Peers {
   };
   struct Peer {
     std::map<FrameKind, Said> said;
+    PeerProgress progress;  // of the last answer about it
     std::string lost;
     Clock::time_point last_heard;
   };

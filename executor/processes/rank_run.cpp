@@ -98,6 +98,9 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
         return transport_.received_ready(peer, frame);
       case FrameKind::data:
         return transport_.received_data(peer, frame, body);
+      case FrameKind::share:
+      case FrameKind::sum:
+        return transport_.received_part(peer, frame, body);
       case FrameKind::ping:
         return mesh_.send(peer, {.kind = FrameKind::pong, .value = since_epoch(Clock::now())}, {});
       case FrameKind::question:
@@ -125,7 +128,7 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
     if (auto failure = overdue_compute(run)) return failure;
     if (asking_) return judge(run);
     const bool is_gone = peers_.first_gone().has_value();
-    if (is_gone || (overdue_transfer(run) && Clock::now() >= ask_again_)) ask();
+    if (is_gone || (overdue_message(run) && Clock::now() >= ask_again_)) ask();
     return std::nullopt;
   }
 
@@ -305,9 +308,10 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
         me_};
   }
 
-  std::optional<Index> overdue_transfer(const Interpreter& run) const {
-    return first_overdue(
-        run, [](const Instruction& what) { return what.kind == InstructionKind::transfer; });
+  // A transfer or a collective.
+  std::optional<Index> overdue_message(const Interpreter& run) const {
+    return first_overdue(run,
+                         [](const Instruction& what) { return what.kind != InstructionKind::run; });
   }
 
   void ask() {
@@ -318,16 +322,16 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
   }
 
   void answer(int peer) {
-    std::vector<std::byte> body;
+    PeerProgress mine;
     const auto size = program_.ranks[own_.front()].instructions.size();
-    body.reserve(size);
+    mine.states.reserve(size);
     for (std::uint32_t i = 0; i < size; ++i) {
       const Index index = prerequisites_.index(own_.front(), i);
-      body.push_back(static_cast<std::byte>(interpreter_.ended(index)   ? 2
-                                            : interpreter_.begun(index) ? 1
-                                                                        : 0));
+      mine.states.push_back(interpreter_.ended(index) ? 2 : interpreter_.begun(index) ? 1 : 0);
+      if (mine.states.back() != 1) continue;
+      if (const auto lack = transport_.lacks(i)) mine.lacks.push_back({i, *lack});
     }
-    mesh_.send(peer, {.kind = FrameKind::progress, .step = interpreter_.step()}, std::move(body));
+    mesh_.send(peer, {.kind = FrameKind::progress, .step = interpreter_.step()}, to_bytes(mine));
   }
 
   // 0: not begun, 1: begun, 2: ended.
@@ -338,6 +342,14 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
     const int step = peers_.frame(rank, FrameKind::progress).step;
     if (step != run.step()) return step > run.step() ? 2 : 0;
     return peers_.state(rank, prerequisites_.instruction(index));
+  }
+
+  [[nodiscard]] std::optional<Lack> lacks(const Interpreter& run, Index index) const {
+    const auto rank = static_cast<int>(prerequisites_.rank(index));
+    const std::uint32_t instruction = prerequisites_.instruction(index);
+    if (rank == me_) return transport_.lacks(instruction);
+    if (peers_.frame(rank, FrameKind::progress).step != run.step()) return std::nullopt;
+    return peers_.lacks(rank, instruction);
   }
 
   // Once everybody who is there has answered: does the step still get on?
@@ -352,7 +364,8 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
     const Progress progress{
         .begun = [&](Index index) { return state(run, index) > 0; },
         .ended = [&](Index index) { return state(run, index) == 2; },
-        .gone = [&](std::uint32_t rank) { return peers_.gone(static_cast<int>(rank)); }};
+        .gone = [&](std::uint32_t rank) { return peers_.gone(static_cast<int>(rank)); },
+        .lacks = [&](Index index) { return lacks(run, index); }};
     const std::optional<ChainEnd> found = first_hopeless(run, progress);
     if (!found) return peers_.first_gone() ? someone_is_gone(run) : std::nullopt;
     // What was on its way when the others answered has arrived by the next time.
@@ -389,8 +402,9 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
     while (next + 1 < size && run.ended(prerequisites_.index(own_.front(), next))) ++next;
     return Failure{me_, next, run.step(),
                    fmt::format("{} cannot go on: rank {} {}",
-                               to_string(program_.ranks[own_.front()].instructions[next].op), peer,
-                               peers_.gone(peer)),
+                               called(program_.ranks[own_.front()],
+                                      program_.ranks[own_.front()].instructions[next]),
+                               peer, peers_.gone(peer)),
                    peer};
   }
 

@@ -33,6 +33,20 @@ Failure failure_from_bytes(std::span<const std::byte> bytes) {
   return get_failure(in);
 }
 
+std::vector<std::byte> to_bytes(const PeerProgress& progress) {
+  ByteWriter out;
+  out.put_list(std::span(progress.states)).put_list(std::span(progress.lacks));
+  return out.take();
+}
+
+PeerProgress progress_from_bytes(std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  PeerProgress progress;
+  progress.states = in.get_list<std::uint8_t>();
+  progress.lacks = in.get_list<PeerProgress::Lacking>();
+  return progress;
+}
+
 std::vector<std::byte> to_bytes(const std::vector<RankTimeline>& steps) {
   ByteWriter out;
   out.put(steps.size());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "executor/backend.h"
+#include "executor/progress.h"
 
 // Values as bytes, for frames and pipes between processes of one program.
 namespace counterflow::exec {
@@ -69,6 +71,18 @@ class ByteReader {
   bool good_ = true;
 };
 
+// How far a rank says it is in a step.
+struct PeerProgress {
+  struct Lacking {
+    std::uint32_t instruction = 0;
+    Lack lack{};
+  };
+  std::vector<std::uint8_t> states{};  // [instruction] 0: not begun, 1: begun, 2: ended
+  std::vector<Lacking> lacks{};        // of collectives under way
+};
+
+[[nodiscard]] std::vector<std::byte> to_bytes(const PeerProgress& progress);
+[[nodiscard]] PeerProgress progress_from_bytes(std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<std::byte> to_bytes(const RunResult& result);
 [[nodiscard]] RunResult result_from_bytes(std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<std::byte> to_bytes(const Failure& failure);

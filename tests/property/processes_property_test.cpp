@@ -13,6 +13,7 @@
 #include "scheduler/passes/compile.h"
 #include "schedules/registry.h"
 #include "tests/support/local_mesh.h"
+#include "tests/support/mesh_runs.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 #include "tests/support/value_compute.h"
@@ -27,25 +28,8 @@ using exec::ProcessSettings;
 using exec::RankResult;
 using testing::ExpectedValues;
 using testing::LocalMeshes;
+using testing::run_all;
 using testing::ValueCompute;
-
-// Every rank of a program, with what goes wrong.
-std::vector<RankResult> run_all(const Program& program, exec::Compute& compute,
-                                const ProcessSettings& settings,
-                                const std::vector<Fault>& faults = {}) {
-  LocalMeshes meshes(static_cast<int>(program.ranks.size()));
-  std::vector<std::future<RankResult>> runs;
-  for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
-    runs.push_back(std::async(std::launch::async, [&, rank] {
-      exec::FaultyMesh mesh(meshes.of(rank), faults);
-      exec::RankRun run(program, compute, settings, mesh);
-      return run.run();
-    }));
-  }
-  std::vector<RankResult> results;
-  for (auto& run : runs) results.push_back(run.get());
-  return results;
-}
 
 Program one_forward_one_backward(int ranks, int microbatches) {
   const Family& family = *find_family("1f1b");

@@ -27,8 +27,9 @@ struct Heard final : exec::Transport::Listener {
   void collective_ended(std::uint32_t, std::uint32_t instruction) override {
     ended.push_back(instruction);
   }
-  void collective_failed(std::uint32_t, std::uint32_t, std::string reason) override {
-    failure = std::move(reason);
+  void collective_failed(std::uint32_t, std::uint32_t instruction, std::string reason,
+                         std::uint32_t culprit) override {
+    failure = std::to_string(instruction) + " by " + std::to_string(culprit) + ": " + reason;
   }
   std::vector<std::uint32_t> ended;
   std::string failure;
@@ -67,6 +68,11 @@ struct Strict {
   std::string post(std::uint32_t transfer) {
     heard.failure.clear();
     transport.post({0, transfer});
+    return heard.failure;
+  }
+  std::string arrive(std::uint32_t instruction) {
+    heard.failure.clear();
+    transport.arrive(0, instruction);
     return heard.failure;
   }
   void end(std::uint32_t transfer) { inner.listener->transfer_ended({0, transfer}); }
@@ -144,6 +150,55 @@ TEST(StrictTransport, RefusesGroupsThatMayBeCut) {
   EXPECT_EQ(Strict(std::move(both)).post(0), "");
 }
 
+// A message, then two collectives of the same communicator, as instructions 0, 1 and 2.
+Program with_collectives() {
+  Program program = sends({1});
+  RankProgram& rank = program.ranks[0];
+  for (std::uint32_t k = 0; k < 2; ++k) {
+    Collective collective;
+    collective.sequence = k;
+    rank.collectives.push_back(collective);
+    Instruction instruction;
+    instruction.kind = InstructionKind::collective;
+    instruction.communicator = 0;
+    instruction.body = {k, 1};
+    rank.instructions.push_back(instruction);
+  }
+  return program;
+}
+
+TEST(StrictTransport, HoldsCollectivesToTheSame) {
+  Strict strict(with_collectives());
+  EXPECT_EQ(strict.post(0), "");
+  strict.end(0);
+  EXPECT_EQ(strict.arrive(1), "");
+  strict.inner.listener->collective_ended(0, 1);
+  EXPECT_EQ(strict.arrive(2), "");
+  EXPECT_EQ(strict.inner.arrived, (std::vector<std::uint32_t>{1, 2}));
+
+  // One ahead of its turn, whatever the rules.
+  for (const ExecutionModel& rules : {ExecutionModel::nccl(), ExecutionModel::gloo()}) {
+    Strict early(with_collectives(), rules);
+    EXPECT_EQ(early.arrive(2), "2 by 0: all_reduce 1 of communicator 0 begins before collective 0");
+    EXPECT_TRUE(early.inner.arrived.empty());
+  }
+
+  // Two things at once on a communicator, where it does one at a time.
+  Strict nccl(with_collectives());
+  EXPECT_EQ(nccl.post(0), "");
+  EXPECT_EQ(nccl.arrive(1),
+            "1 by 0: all_reduce 0 of communicator 0 begins while 0SEND_F0 is under way on "
+            "communicator 0");
+  Strict both(with_collectives());
+  EXPECT_EQ(both.arrive(1), "");
+  EXPECT_EQ(both.arrive(2),
+            "2 by 0: all_reduce 1 of communicator 0 begins while all_reduce 0 of communicator 0 is "
+            "under way on communicator 0");
+  Strict gloo(with_collectives(), ExecutionModel::gloo());
+  EXPECT_EQ(gloo.arrive(1), "");
+  EXPECT_EQ(gloo.arrive(2), "");
+}
+
 TEST(StrictTransport, ForgetsAStepAtTheNext) {
   Strict strict(sends({1, 1}));
   EXPECT_EQ(strict.post(0), "");  // and does not end
@@ -155,12 +210,10 @@ TEST(StrictTransport, PassesOnWhatTheOtherSays) {
   Strict strict(sends({1}));
   strict.inner.listener->transfer_failed({0, 0}, "other bytes", 1);
   EXPECT_EQ(strict.heard.failure, "0 by 1: other bytes");
-  strict.transport.arrive(0, 5);
-  EXPECT_EQ(strict.inner.arrived, (std::vector<std::uint32_t>{5}));
-  strict.inner.listener->collective_ended(0, 5);
-  EXPECT_EQ(strict.heard.ended, (std::vector<std::uint32_t>{5}));
-  strict.inner.listener->collective_failed(0, 5, "no");
-  EXPECT_EQ(strict.heard.failure, "no");
+  strict.inner.listener->collective_ended(0, 0);
+  EXPECT_EQ(strict.heard.ended, (std::vector<std::uint32_t>{0}));
+  strict.inner.listener->collective_failed(0, 5, "no", 1);
+  EXPECT_EQ(strict.heard.failure, "5 by 1: no");
 }
 
 }  // namespace
