@@ -25,7 +25,7 @@ struct Failure {
 
 struct RunSettings {
   int steps = 1;
-  std::uint64_t seed = 0;  // of the interleaving, where the backend chooses one
+  std::uint64_t seed = 0;  // of the interleaving, where the backend chooses one; 0: not at random
   ExecutionModel execution = ExecutionModel::nccl();  // the rules transfers follow
   std::function<void(int)> step_done{};  // called with the number of steps completed; may be empty
 };

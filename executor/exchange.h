@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,23 +14,30 @@
 
 namespace counterflow::exec {
 
+// Who posts: any thread, or always the same one, which is cheaper.
+enum class Posting : std::uint8_t { any_thread, one_thread };
+
 // How messages pass between ranks of one process. Both ends post; whoever comes second copies the
 // bytes from slot to slot, after comparing what the two ends say they carry and the versions of the
-// slots. A buffered send leaves a copy and goes. Any thread may post; nobody ever blocks here.
+// slots. A buffered send leaves a copy and goes. Nobody ever blocks here.
 class Exchange {
  public:
-  // Which ends of the message have ended by this post; what is wrong, in words, and at which end:
-  // a message that is not what its receiver expects is wrong there.
+  // What is wrong, in words, and at which end: a message that is not what its receiver expects is
+  // wrong there.
+  struct Fault {
+    std::string reason;
+    Matching::End at;
+  };
+  // Which ends of the message have ended by this post.
   struct Outcome {
     bool mine = false;
     bool other = false;
-    std::string fault{};
-    Matching::End at{};
+    std::optional<Fault> fault{};
   };
 
   // Everything given must outlive it.
   Exchange(const Program& program, const Matching& matching, Semantics semantics,
-           std::vector<RankMemory>& memories);
+           std::vector<RankMemory>& memories, Posting posting);
 
   // A new step: nothing is posted.
   void clear();
@@ -38,27 +46,29 @@ class Exchange {
 
  private:
   enum : std::uint8_t { kSent = 1, kReceiving = 2 };
-  struct Message {
-    std::atomic<std::uint8_t> posted{0};
-    std::vector<std::byte> copy{};  // of a buffered send
-  };
+  using Posted = std::atomic<std::uint8_t>;
 
   [[nodiscard]] Outcome post_send(Matching::End send, Matching::End receive);
   [[nodiscard]] Outcome post_receive(Matching::End receive, Matching::End send);
+  // Notes that an end is there; was the other?
+  [[nodiscard]] bool meets(Matching::End send, std::uint8_t mine, std::uint8_t other);
   void deliver(Matching::End send, Matching::End receive, Buffer from, Outcome& outcome);
+  // How the two ends of a message that do not match differ, in words.
   [[nodiscard]] std::string mismatch(Matching::End send, Matching::End receive) const;
-  void use(Matching::End end, Outcome& outcome);
+  // False if the slot does not hold what the transfer means; then the outcome says so.
+  [[nodiscard]] bool use(Matching::End end, Outcome& outcome);
   [[nodiscard]] const Transfer& transfer(Matching::End end) const {
     return program_.ranks[end.rank].transfers[end.transfer];
   }
   [[nodiscard]] Buffer data(Matching::End end);
-  [[nodiscard]] Message& message(Matching::End send) { return messages_[send.rank][send.transfer]; }
 
   const Program& program_;
   const Matching& matching_;
   bool buffered_;
+  bool one_thread_;
   std::vector<RankMemory>& memories_;
-  std::vector<std::unique_ptr<Message[]>> messages_;  // [rank][transfer], of sends
+  std::vector<std::unique_ptr<Posted[]>> posted_;             // [rank][transfer], of sends
+  std::vector<std::vector<std::vector<std::byte>>> buffers_;  // the same, where sends are buffered
 };
 
 }  // namespace counterflow::exec

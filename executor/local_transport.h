@@ -15,9 +15,9 @@ class LocalTransport final : public Transport {
  public:
   // Everything given must outlive it.
   LocalTransport(const Program& program, const Matching& matching, Semantics semantics,
-                 std::vector<RankMemory>& memories)
+                 std::vector<RankMemory>& memories, Posting posting = Posting::any_thread)
       : matching_(matching),
-        exchange_(program, matching, semantics, memories),
+        exchange_(program, matching, semantics, memories, posting),
         meetings_(program, memories) {}
 
   void begin_step(int /*step*/, Listener& listener) override {
@@ -28,8 +28,9 @@ class LocalTransport final : public Transport {
 
   void post(Matching::End end) override {
     Exchange::Outcome outcome = exchange_.post(end.rank, end.transfer);
-    if (!outcome.fault.empty()) {
-      return listener_->transfer_failed(outcome.at, std::move(outcome.fault), outcome.at.rank);
+    if (outcome.fault) {
+      const Matching::End at = outcome.fault->at;
+      return listener_->transfer_failed(at, std::move(outcome.fault->reason), at.rank);
     }
     if (outcome.other) listener_->transfer_ended(matching_.partner(end.rank, end.transfer));
     if (outcome.mine) listener_->transfer_ended(end);

@@ -44,8 +44,15 @@ class Machine final : private Transport::Listener {
         matching_(program),
         prerequisites_(program, settings.execution),
         random_(settings.seed),
-        transport_(program, matching_, settings.execution.semantics, memories_) {
-    for (const RankProgram& rank : program.ranks) memories_.emplace_back(rank);
+        transport_(program, matching_, settings.execution.semantics, memories_,
+                   Posting::one_thread) {
+    nodes_.reserve(prerequisites_.size());
+    for (std::uint32_t r = 0; r < program.ranks.size(); ++r) {
+      memories_.emplace_back(program.ranks[r]);
+      for (const Instruction& what : program.ranks[r].instructions) {
+        nodes_.push_back({what.kind, static_cast<std::uint16_t>(r), what.body});
+      }
+    }
   }
 
   RunResult run() {
@@ -58,7 +65,7 @@ class Machine final : private Transport::Listener {
       for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
         compute_.end_step(static_cast<Rank>(r), step_);
       }
-      result.steps.push_back({std::move(timelines_)});
+      result.steps.push_back(timeline());
       if (settings_.step_done) settings_.step_done(step_ + 1);
     }
     if (failure_) {
@@ -71,32 +78,43 @@ class Machine final : private Transport::Listener {
   }
 
  private:
+  // What is asked of every instruction, close together.
+  struct Node {
+    InstructionKind kind = InstructionKind::run;
+    std::uint16_t rank = 0;
+    Range body{};
+  };
+
   RankProgress progress(std::uint32_t rank) {
     using namespace std::chrono;
     RankProgress at{.step = failure_->step, .start_ns = 0, .stopped = now(), .instructions = {}};
     const auto wall = duration_cast<Time>(system_clock::now().time_since_epoch());
     at.start_ns = (wall - at.stopped).count();
-    at.instructions = timelines_[rank].instructions;
-    for (std::uint32_t i = 0; i < at.instructions.size(); ++i) {
-      const Index index = prerequisites_.index(rank, i);
-      if (!begun_[index]) at.instructions[i].begin = kNotYet;
-      if (!ended_[index]) at.instructions[i].end = kNotYet;
-    }
+    at.instructions = intervals_of(rank);
     return at;
+  }
+
+  std::vector<Interval> intervals_of(std::uint32_t rank) const {
+    const auto first = intervals_.begin() + prerequisites_.index(rank, 0);
+    return {first, first + std::ssize(program_.ranks[rank].instructions)};
+  }
+  Timeline timeline() const {
+    Timeline timeline;
+    for (std::uint32_t r = 0; r < program_.ranks.size(); ++r) {
+      timeline.ranks.emplace_back().instructions = intervals_of(r);
+    }
+    return timeline;
   }
 
   void begin_step() {
     pending_.assign(prerequisites_.counts().begin(), prerequisites_.counts().end());
-    ends_left_.assign(pending_.size(), 0);
-    begun_.assign(pending_.size(), false);
-    ended_.assign(pending_.size(), false);
+    ends_left_.resize(pending_.size());
+    intervals_.assign(pending_.size(), {kNotYet, kNotYet});
     transport_.begin_step(step_, *this);
-    timelines_.assign(program_.ranks.size(), {});
     now_ = 0;
     done_ = 0;
     start_ = std::chrono::steady_clock::now();
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
-      timelines_[r].instructions.assign(program_.ranks[r].instructions.size(), {});
       memories_[r].clear();
       compute_.begin_step(static_cast<Rank>(r), step_);
     }
@@ -105,8 +123,10 @@ class Machine final : private Transport::Listener {
     }
   }
 
+  // Without a seed what became ready last goes first: what it needs has just been used.
   Index draw() {
-    const std::uint32_t at = random_.below(static_cast<std::uint32_t>(ready_.size()));
+    const auto ready = static_cast<std::uint32_t>(ready_.size());
+    const std::uint32_t at = settings_.seed == 0 ? ready - 1 : random_.below(ready);
     const Index index = ready_[at];
     ready_[at] = ready_.back();
     ready_.pop_back();
@@ -126,41 +146,31 @@ class Machine final : private Transport::Listener {
     }
   }
 
-  [[nodiscard]] const Instruction& instruction(Index index) const {
-    return program_.ranks[prerequisites_.rank(index)]
-        .instructions[prerequisites_.instruction(index)];
-  }
-  Interval& interval(Index index) {
-    return timelines_[prerequisites_.rank(index)].instructions[prerequisites_.instruction(index)];
-  }
-
   void begin(Index index) {
-    begun_[index] = true;
-    interval(index).begin = now();
+    intervals_[index].begin = now();
     satisfy(prerequisites_.after_begin(index));
-    const Instruction& what = instruction(index);
+    const Node& what = nodes_[index];
     if (what.kind == InstructionKind::run) {
-      call(index, what);
+      call(index, what.rank);
       if (!failure_) end(index);
     } else if (what.kind == InstructionKind::transfer) {
       post(index, what);
     } else if (what.kind == InstructionKind::step_end) {
       end(index);
     } else {
-      transport_.arrive(prerequisites_.rank(index), prerequisites_.instruction(index));
+      transport_.arrive(what.rank, prerequisites_.instruction(index));
     }
   }
 
   void end(Index index) {
-    ended_[index] = true;
-    interval(index).end = now();
+    intervals_[index].end = now();
     ++done_;
     satisfy(prerequisites_.after_end(index));
   }
 
-  void call(Index index, const Instruction& what) {
-    const std::uint32_t rank = prerequisites_.rank(index);
+  void call(Index index, std::uint32_t rank) {
     const RankProgram& list = program_.ranks[rank];
+    const Instruction& what = list.instructions[prerequisites_.instruction(index)];
     RankMemory& memory = memories_[rank];
     const auto accesses = list.accesses_of(what);
     for (const Access& access : accesses) {
@@ -181,11 +191,10 @@ class Machine final : private Transport::Listener {
     }
   }
 
-  void post(Index index, const Instruction& what) {
-    const std::uint32_t rank = prerequisites_.rank(index);
+  void post(Index index, const Node& what) {
     ends_left_[index] = what.body.count;
     for (std::uint32_t k = 0; k < what.body.count && !failure_; ++k) {
-      transport_.post({rank, what.body.first + k});
+      transport_.post({what.rank, what.body.first + k});
     }
     if (what.body.count == 0) end(index);
   }
@@ -217,8 +226,8 @@ class Machine final : private Transport::Listener {
 
   [[nodiscard]] Failure stuck() const {
     const Progress progress{
-        .begun = [this](Index index) { return begun_[index]; },
-        .ended = [this](Index index) { return ended_[index]; },
+        .begun = [this](Index index) { return intervals_[index].begin != kNotYet; },
+        .ended = [this](Index index) { return intervals_[index].end != kNotYet; },
     };
     return why_stuck(program_, matching_, prerequisites_, progress, step_);
   }
@@ -232,11 +241,11 @@ class Machine final : private Transport::Listener {
   Random random_;
   std::vector<RankMemory> memories_;  // [rank]
   LocalTransport transport_;
+  std::vector<Node> nodes_;               // [index]
   std::vector<std::uint32_t> pending_;    // [index]
-  std::vector<std::uint32_t> ends_left_;  // [index] transfers not ended yet
-  std::vector<bool> begun_, ended_;       // [index]
+  std::vector<std::uint32_t> ends_left_;  // [index] transfers not ended yet, once begun
+  std::vector<Interval> intervals_;       // [index] kNotYet: has not begun, has not ended
   std::vector<Index> ready_;
-  std::vector<RankTimeline> timelines_;
   std::optional<Failure> failure_;
   std::chrono::steady_clock::time_point start_;
   std::int64_t now_ = 0;

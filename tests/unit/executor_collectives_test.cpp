@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/collectives.h"
 #include "executor/meetings.h"
 #include "executor/threads.h"
 #include "executor/virtual_streams.h"

@@ -15,7 +15,7 @@ struct Nothing final : exec::Compute {
 // A program on virtual streams whose runs do nothing and whose messages are empty: what is left is
 // the interpreter. Several steps, so that what is set up once a run counts little. At most 20 ns an
 // instruction is the aim.
-void BM_Interpreter(benchmark::State& state) {
+void BM_Interpreter(benchmark::State& state, std::uint64_t seed) {
   const Family& family = *find_family("interleaved-zb");
   const Problem problem =
       even_problem(family, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), 2);
@@ -24,7 +24,8 @@ void BM_Interpreter(benchmark::State& state) {
   exec::VirtualStreams backend;
   Nothing compute;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(backend.run(program, compute, {.steps = kSteps}).steps.size());
+    benchmark::DoNotOptimize(
+        backend.run(program, compute, {.steps = kSteps, .seed = seed}).steps.size());
   }
   const double instructions = static_cast<double>(program.size()) * kSteps;
   state.counters["ns_per_instruction"] =
@@ -32,7 +33,14 @@ void BM_Interpreter(benchmark::State& state) {
                                                   benchmark::Counter::kInvert);
   state.counters["instructions"] = static_cast<double>(program.size());
 }
-BENCHMARK(BM_Interpreter)->Args({8, 64})->Args({64, 256})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Interpreter, in_turn, 0)
+    ->Args({8, 64})
+    ->Args({64, 256})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Interpreter, at_random, 1)
+    ->Args({8, 64})
+    ->Args({64, 256})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace counterflow
