@@ -44,6 +44,10 @@ void add_search_options(CLI::App& command, SearchOptions& options,
                   "number that suits the size)")
       ->type_name("N")
       ->excludes(budget);
+  take_whole(*command.add_option("--starts", options.starts,
+                                 "so many searches at a time, each with the whole budget; the best "
+                                 "counts (default: with --budget one a core, else one)"),
+             1, kMaxStarts);
   std::vector<std::string> goals{"makespan", "span"};
   goals.insert(goals.end(), more.begin(), more.end());
   command
@@ -60,6 +64,7 @@ void add_search_options(CLI::App& command, SearchOptions& options,
 SearchBudget search_budget(const SearchOptions& options) {
   SearchBudget budget;
   budget.seed = options.seed;
+  budget.starts = options.starts;
   if (options.goal == "span") budget.goal = SearchGoal::span;
   if (!options.budget.empty()) {
     budget.time = option_value("--budget", options.budget,

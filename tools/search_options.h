@@ -14,10 +14,11 @@ struct SearchOptions : Options {
   std::string budget;      // a duration
   std::string iterations;  // a count
   std::string goal = "makespan";
+  int starts = 0;         // 0: as many as suit
   std::string directory;  // "": nothing is written
 };
 
-// Declares --budget, --iterations and --goal; the goals are makespan, span and `more`.
+// Declares --budget, --iterations, --starts and --goal; the goals are makespan, span and `more`.
 void add_search_options(CLI::App& command, SearchOptions& options,
                         const std::vector<std::string>& more = {});
 

@@ -1,6 +1,7 @@
 #include "scheduler/search/budget.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace counterflow {
 namespace {
@@ -16,8 +17,17 @@ std::int64_t default_iterations(std::size_t ops) {
                                   24, 200'000);
 }
 
+int starts_of(const SearchBudget& budget, std::size_t ops) {
+  constexpr unsigned kMost = 8;
+  constexpr std::size_t kOps = 100'000;  // past this each takes hundreds of megabytes
+  if (budget.starts > 0) return std::min(budget.starts, kMaxStarts);
+  if (!budget.time || ops > kOps) return 1;
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
+}
+
 BudgetMeter::BudgetMeter(const SearchBudget& budget, std::size_t ops, Clock::time_point begin)
     : time_(budget.time),
+      enough_(budget.time ? budget.enough : nullptr),
       total_(budget.iterations > 0 ? budget.iterations : default_iterations(ops)),
       ops_(ops),
       begin_(begin) {}
@@ -32,6 +42,7 @@ void BudgetMeter::spend() {
 
 double BudgetMeter::share() const {
   if (!time_) return static_cast<double>(spent_) / static_cast<double>(total_);
+  if (enough_ != nullptr && enough_->load(std::memory_order_relaxed)) return 1;
   const Time whole = std::max(*time_, Time{1});
   const auto passed = Clock::now() - begin_;
   return std::chrono::duration<double>(passed +

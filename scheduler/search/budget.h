@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -26,9 +28,19 @@ struct SearchBudget {
   std::int64_t iterations = 0;  // 0: as many as suit the size; not used where `time` is given
   std::optional<Time> time;
   std::uint64_t seed = 0;
+  // Searches with random numbers of their own, each with all of the budget and a thread of its own;
+  // the best of them counts. 0: with a budget in time one a core, where that suits the size, with
+  // one in iterations one. Without an objective only.
+  int starts = 0;
   SearchGoal goal = SearchGoal::makespan;
   std::function<void(const SearchProgress&)> progress;  // now and then; may be empty
+  // Once it is true, a budget in time is spent. May be null.
+  const std::atomic<bool>* enough = nullptr;
 };
+inline constexpr int kMaxStarts = 64;
+
+// SearchBudget::starts, for a problem of so many ops.
+[[nodiscard]] int starts_of(const SearchBudget& budget, std::size_t ops);
 
 // The iterations that suit a problem of so many ops: some seconds at most for common sizes.
 [[nodiscard]] std::int64_t default_iterations(std::size_t ops);
@@ -52,6 +64,7 @@ class BudgetMeter {
 
  private:
   std::optional<Time> time_;
+  const std::atomic<bool>* enough_;
   std::int64_t total_;
   std::size_t ops_;
   std::int64_t spent_ = 0;

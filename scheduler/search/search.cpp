@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -340,6 +342,44 @@ class Search {
   std::string found_by_;
 };
 
+// Is `a` better than `b`, by what the budget aims at?
+bool is_better(const SearchResult& a, const SearchResult& b, SearchGoal goal) {
+  if (goal == SearchGoal::span && a.span != b.span) return a.span < b.span;
+  return a.makespan < b.makespan;
+}
+
+// Several searches at a time. Of equal results the first counts, so that with a budget in
+// iterations it is the same however many cores there are.
+SearchResult search_from(int starts, const Problem& problem, std::span<const Schedule> seeds,
+                         const SearchBudget& budget) {
+  std::atomic<bool> enough{false};
+  const auto one = [&](int start) {
+    SearchBudget own = budget;
+    own.seed += static_cast<std::uint64_t>(start) * 0x9e3779b97f4a7c15ULL;
+    own.enough = &enough;
+    if (start > 0) own.progress = {};
+    SearchResult result = Search(problem, own, {}).run(seeds);
+    if (result.is_optimal() && budget.goal == SearchGoal::makespan) enough = true;
+    return result;
+  };
+  std::vector<std::future<SearchResult>> others;
+  for (int start = 1; start < starts; ++start) {
+    others.push_back(std::async(std::launch::async, one, start));
+  }
+  SearchResult best = one(0);
+  for (std::future<SearchResult>& other : others) {
+    SearchResult result = other.get();
+    const Time bound = std::max(best.lower_bound, result.lower_bound);
+    const Time span_bound = std::max(best.span_bound, result.span_bound);
+    const std::int64_t iterations = best.iterations + result.iterations;
+    if (is_better(result, best, budget.goal)) best = std::move(result);
+    best.lower_bound = bound;
+    best.span_bound = span_bound;
+    best.iterations = iterations;
+  }
+  return best;
+}
+
 }  // namespace
 
 SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
@@ -349,6 +389,10 @@ SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
         "a search orders one pass over the stages, and pipeline.phases has others; name a schedule "
         "family, or leave a single phase to train");
   }
+  const std::size_t ops = 3 * static_cast<std::size_t>(problem.stages()) *
+                          static_cast<std::size_t>(problem.microbatches);
+  const int starts = objective ? 1 : starts_of(budget, ops);
+  if (starts > 1) return search_from(starts, problem, seeds, budget);
   return Search(problem, budget, objective).run(seeds);
 }
 

@@ -23,6 +23,7 @@
 #include "scheduler/verify/verify.h"
 #include "simulator/simulate.h"
 #include "tests/support/orders.h"
+#include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 
 // What search must hold to on any problem.
@@ -134,6 +135,38 @@ TEST(Search, GivesTheSameScheduleForTheSameBudgetAndSeed) {
     EXPECT_EQ(one.schedule.ranks, other.schedule.ranks) << i << " " << drawn.family->name;
     EXPECT_EQ(one.iterations, other.iterations);
   }
+}
+
+// The first of several is the search there would be without them; all are over the same orders, so
+// their bounds hold for each other.
+TEST(Search, FromSeveralStartsIsNeverWorseAndAlwaysTheSame) {
+  RandomProblems problems(75);
+  std::mt19937_64 random(76);
+  int shorter = 0;
+  for (int i = 0; i < 30; ++i) {
+    const Drawn drawn = next_problem(problems, random);
+    const SearchResult one = search(drawn.problem, {}, iterations(60, 7));
+    SearchBudget budget = iterations(60, 7);
+    budget.starts = 4;
+    const SearchResult several = search(drawn.problem, {}, budget);
+    const SearchResult again = search(drawn.problem, {}, budget);
+    EXPECT_LE(several.makespan, one.makespan) << i << " " << drawn.family->name;
+    EXPECT_GE(several.lower_bound, one.lower_bound);
+    EXPECT_LE(several.lower_bound, several.makespan);
+    EXPECT_EQ(several.makespan, Evaluator(drawn.problem).makespan(several.schedule));
+    EXPECT_EQ(several.schedule.ranks, again.schedule.ranks);
+    EXPECT_EQ(several.iterations, again.iterations);
+    shorter += several.makespan < one.makespan ? 1 : 0;
+  }
+  EXPECT_GT(shorter, 0);
+}
+
+TEST(Search, FromSeveralStartsEndsInTimeAndEarlyWhereOneProvesTheOptimum) {
+  const Problem problem = testing::family_problem(*find_family("zb-h1"), 4, 1, 8);
+  SearchBudget budget;
+  budget.time = std::chrono::seconds(600);
+  budget.starts = 3;
+  EXPECT_TRUE(search(problem, {}, budget).is_optimal());
 }
 
 TEST(ListScheduler, NeverRunsIntoADeadEndHoweverTightTheMemory) {
