@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -30,17 +31,24 @@ void let_go(const Operands<float>& operands) {
   std::ranges::fill(operands.saved, std::numeric_limits<float>::quiet_NaN());
 }
 
+// Two runs that went wrong alike: which NaN it is depends on the compiler's order of operands.
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return std::ranges::equal(
+      a, b, [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
 std::span<float> whole(const Op& op, exec::Buffer buffer) {
   return elements(op, buffer, buffer.size() / sizeof(float), "sum");
 }
 
 }  // namespace
 
-ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd)
-    : model_(model), problem_(problem), sgd_(sgd), sums_(problem) {
+ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd,
+                           const Poison& poison)
+    : model_(model), problem_(problem), sgd_(sgd), poison_(poison), sums_(problem) {
   for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
     for (Stage stage = 0; stage < model.stages(); ++stage) {
-      copies_.push_back({model.initial_parameters(stage), {}, {}, {}, {}});
+      copies_.emplace_back().parameters = model.initial_parameters(stage);
     }
   }
 }
@@ -62,6 +70,7 @@ void ModelCompute::begin_step(Rank rank, int /*step*/) {
     Copy& copy = copies_[index(chunk.stage, chunk.replica)];
     copy.gradient = zero_gradient(chunk);
     copy.losses.assign(static_cast<std::size_t>(problem_.microbatches), 0);
+    copy.not_finite.reset();
   }
 }
 
@@ -77,11 +86,14 @@ void ModelCompute::one(const exec::ComputeCall& call, const Op& op,
   Copy& copy = copies_[index(op.stage, op.replica)];
   switch (op.kind) {
     case OpKind::forward:
-      forward(op, operands(op, buffers), copy);
+      forward(call.step, op, operands(op, buffers), copy);
       break;
-    case OpKind::recompute:
-      model_.forward(op, copy.parameters, operands(op, buffers));  // its outputs left long ago
+    case OpKind::recompute: {
+      const Operands<float> given = operands(op, buffers);  // its outputs left long ago
+      model_.forward(op, copy.parameters, given);
+      poison_.forward(call.step, model_, op, given);
       break;
+    }
     case OpKind::offload: {
       const Operands<float> given = operands(op, buffers);
       copy.offloaded[op.microbatch].assign(given.saved.begin(), given.saved.end());
@@ -95,7 +107,7 @@ void ModelCompute::one(const exec::ComputeCall& call, const Op& op,
     case OpKind::backward:
     case OpKind::backward_input:
     case OpKind::backward_weight:
-      backward(op, operands(op, buffers), copy);
+      backward(call.step, op, operands(op, buffers), copy);
       write_sums(call, op.stage, buffers);
       break;
     default:
@@ -103,15 +115,16 @@ void ModelCompute::one(const exec::ComputeCall& call, const Op& op,
   }
 }
 
-void ModelCompute::forward(const Op& op, const Operands<float>& given, Copy& copy) {
+void ModelCompute::forward(int step, const Op& op, const Operands<float>& given, Copy& copy) {
   copy.losses[static_cast<std::size_t>(op.microbatch)] = model_.forward(op, copy.parameters, given);
+  poison_.forward(step, model_, op, given);
   if (problem_.restores(op.stage, op.microbatch) &&
       problem_.keeping_of(op.stage).kind == KeepingKind::recompute) {
     let_go(given);
   }
 }
 
-void ModelCompute::backward(const Op& op, const Operands<float>& given, Copy& copy) {
+void ModelCompute::backward(int step, const Op& op, const Operands<float>& given, Copy& copy) {
   Operands<float> operands = given;
   std::vector<float> scratch;
   // What F saved belongs to others still, or to nobody, unless W follows.
@@ -121,10 +134,15 @@ void ModelCompute::backward(const Op& op, const Operands<float>& given, Copy& co
   }
   if (op.kind != OpKind::backward_weight) {
     model_.input_gradient(op, copy.parameters, operands);
+    poison_.input_gradient(step, op, operands);
   }
   if (op.kind != OpKind::backward_input) {
     std::vector<float> gradient(model_.parameters(op.stage));
     model_.weight_gradient(op, operands, gradient);
+    poison_.weight_gradient(step, op, std::span(gradient));
+    if (!all_finite(gradient)) {
+      copy.not_finite = std::min(copy.not_finite.value_or(op.microbatch), op.microbatch);
+    }
     copy.gradient.add(op.microbatch, std::move(gradient));
   }
 }
@@ -160,8 +178,33 @@ void ModelCompute::step(const exec::ComputeCall& call) {
     copy.reduced.insert(copy.reduced.end(), sum.begin(), sum.end());
   }
   const bool has_norm = buffers.sums.size() > count;
-  const float factor = has_norm ? sgd_.factor(whole(call.op, buffers.sums.back()).front()) : 1;
-  sgd_.step(copy.parameters, copy.reduced, factor);
+  const float squares = has_norm ? whole(call.op, buffers.sums.back()).front() : 0;
+  if (has_norm ? std::isfinite(squares) : all_finite(copy.reduced)) {
+    sgd_.step(copy.parameters, copy.reduced, has_norm ? sgd_.factor(squares) : 1);
+  } else {
+    copy.skips.push_back({call.step, copy.not_finite});
+  }
+}
+
+std::vector<SkippedStep> ModelCompute::skipped() const {
+  std::map<int, SkippedStep> steps;
+  const auto stages = static_cast<std::size_t>(model_.stages());
+  for (std::size_t c = 0; c < copies_.size(); ++c) {
+    const auto stage = static_cast<Stage>(c % stages);
+    const Rank rank = problem_.placement.rank_of(stage, static_cast<int>(c / stages));
+    for (const Skip& skip : copies_[c].skips) {
+      SkippedStep& all = steps[skip.step];
+      all.step = skip.step;
+      all.whole = problem_.optimizer->global_norm;
+      if (c < stages) all.stages.push_back(stage);  // the second copies do as the first
+      if (!skip.first) continue;
+      const NotFinite own{stage, *skip.first, rank};
+      if (!all.first || own.before(*all.first)) all.first = own;
+    }
+  }
+  std::vector<SkippedStep> list;
+  for (auto& [step, skipped] : steps) list.push_back(std::move(skipped));
+  return list;
 }
 
 Operands<float> ModelCompute::operands(const Op& op, const exec::OpBuffers& buffers) const {
@@ -200,7 +243,7 @@ StepResult<float> ModelCompute::result() const {
         problem_.optimizer ? std::span<const float>(copy.reduced) : copy.gradient.value();
     std::vector<float>& sum = result.gradients[c % stages];
     if (c >= stages && problem_.optimizer) {
-      if (std::ranges::equal(sum, value)) continue;
+      if (same_bits(sum, value)) continue;
       throw std::logic_error(fmt::format("the copies of stage {} differ", c % stages));
     }
     if (c < stages) {

@@ -2,13 +2,16 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "executor/compute.h"
 #include "reference/model.h"
 #include "reference/ordered_sum.h"
+#include "reference/poison.h"
 #include "reference/single_process.h"
+#include "reference/skipped_step.h"
 #include "reference/training.h"
 #include "scheduler/graph/gradient_sums.h"
 
@@ -19,8 +22,9 @@ namespace counterflow::reference {
 // as large as with_sizes_of() asks for. Model and problem must outlive it.
 class ModelCompute final : public exec::Compute {
  public:
-  // Where the problem has an optimizer, its steps are those of `sgd`.
-  ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd = {});
+  // Where the problem has an optimizer, its steps are those of `sgd`. `poison` may strike an op.
+  ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd = {},
+               const Poison& poison = {});
 
   void run(const exec::ComputeCall& call) override;
   void begin_step(Rank rank, int step) override;
@@ -31,8 +35,15 @@ class ModelCompute final : public exec::Compute {
   [[nodiscard]] std::span<const float> parameters(Stage stage, int replica) const {
     return copies_[index(stage, replica)].parameters;
   }
+  // The optimizer steps of the run that were skipped, ascending. Not while it runs.
+  [[nodiscard]] std::vector<SkippedStep> skipped() const;
 
  private:
+  // A step that a copy skipped, and the first of its own gradients that was not finite.
+  struct Skip {
+    int step = 0;
+    std::optional<Microbatch> first;
+  };
   // One copy of one stage, on the rank that holds it.
   struct Copy {
     std::vector<float> parameters;
@@ -41,6 +52,8 @@ class ModelCompute final : public exec::Compute {
     std::vector<float> reduced;  // the gradient over all copies, as STEP found it
     // [microbatch] what F saved, while it is on the host.
     std::map<Microbatch, std::vector<float>> offloaded;
+    std::optional<Microbatch> not_finite;  // the first in this step
+    std::vector<Skip> skips;
   };
   [[nodiscard]] std::size_t index(Stage stage, int replica) const {
     return static_cast<std::size_t>(replica) * static_cast<std::size_t>(model_.stages()) +
@@ -50,14 +63,15 @@ class ModelCompute final : public exec::Compute {
   void write_sums(const exec::ComputeCall& call, Stage stage, const exec::OpBuffers& buffers);
   void norm(const exec::ComputeCall& call);
   void step(const exec::ComputeCall& call);
-  void forward(const Op& op, const Operands<float>& operands, Copy& copy);
-  void backward(const Op& op, const Operands<float>& operands, Copy& copy);
+  void forward(int step, const Op& op, const Operands<float>& operands, Copy& copy);
+  void backward(int step, const Op& op, const Operands<float>& operands, Copy& copy);
   [[nodiscard]] Operands<float> operands(const Op& op, const exec::OpBuffers& buffers) const;
   [[nodiscard]] OrderedSum<float> zero_gradient(const Chunk& chunk) const;
 
   const Model<float>& model_;
   const Problem& problem_;
   const Sgd sgd_;
+  const Poison poison_;
   const GradientSums sums_;
   std::vector<Copy> copies_;  // [replica * stages + stage]
 };

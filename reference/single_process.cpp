@@ -1,8 +1,10 @@
 #include "reference/single_process.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace counterflow::reference {
 namespace {
@@ -10,25 +12,33 @@ namespace {
 template <typename T>
 class Step {
  public:
-  Step(const Model<T>& model, const Problem& problem, const Parameters<T>& parameters)
-      : model_(model), problem_(problem), parameters_(parameters), stages_(parameters.size()) {
+  Step(const Model<T>& model, const Problem& problem, const Parameters<T>& parameters, int step,
+       const Poison& poison)
+      : model_(model),
+        problem_(problem),
+        parameters_(parameters),
+        step_(step),
+        poison_(poison),
+        stages_(parameters.size()) {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       stages_[s].output.resize(model.output(static_cast<Stage>(s)));
       stages_[s].saved.resize(model.saved(static_cast<Stage>(s)));
     }
   }
 
-  std::vector<Parameters<T>> run(std::vector<T>& losses) {
-    losses.resize(static_cast<std::size_t>(problem_.microbatches));
-    std::vector<Parameters<T>> of_copy(static_cast<std::size_t>(problem_.placement.replicas()),
-                                       zero_gradients());
+  CopiesResult<T> run() {
+    CopiesResult<T> result;
+    result.losses.resize(static_cast<std::size_t>(problem_.microbatches));
+    result.gradients.resize(static_cast<std::size_t>(problem_.placement.replicas()),
+                            zero_gradients());
     for (Microbatch mb = 0; mb < problem_.microbatches; ++mb) {
-      losses[static_cast<std::size_t>(mb)] = forward(mb);
-      if (problem_.trains(mb)) {
-        add(backward(mb), of_copy[static_cast<std::size_t>(problem_.replica_of(mb))]);
-      }
+      result.losses[static_cast<std::size_t>(mb)] = forward(mb);
+      if (!problem_.trains(mb)) continue;
+      const Parameters<T> gradients = backward(mb);
+      if (!result.not_finite) result.not_finite = first_not_finite(mb, gradients);
+      add(gradients, result.gradients[static_cast<std::size_t>(problem_.replica_of(mb))]);
     }
-    return of_copy;
+    return result;
   }
 
   static void add(const Parameters<T>& terms, Parameters<T>& sums) {
@@ -54,6 +64,16 @@ class Step {
     return gradients;
   }
 
+  [[nodiscard]] std::optional<NotFinite> first_not_finite(Microbatch mb,
+                                                          const Parameters<T>& gradients) const {
+    for (Stage stage = model_.stages(); stage-- > 0;) {
+      const auto& gradient = gradients[static_cast<std::size_t>(stage)];
+      if (std::ranges::all_of(gradient, [](T value) { return std::isfinite(value); })) continue;
+      return NotFinite{stage, mb, problem_.placement.rank_of(stage, problem_.replica_of(mb))};
+    }
+    return std::nullopt;
+  }
+
   [[nodiscard]] Op op(Stage stage, Microbatch mb) const {
     return {OpKind::none, static_cast<std::uint8_t>(problem_.replica_of(mb)),
             static_cast<std::uint16_t>(stage), mb};
@@ -77,6 +97,7 @@ class Step {
       Operands<T> found = operands(stage);
       found.outputs.emplace_back(stages_[static_cast<std::size_t>(stage)].output);
       loss += model_.forward(op(stage, mb), parameters_[static_cast<std::size_t>(stage)], found);
+      poison_.forward(step_, model_, op(stage, mb), found);
     }
     return loss;
   }
@@ -94,7 +115,10 @@ class Step {
         found.outputs.emplace_back(result);
       }
       model_.input_gradient(op(stage, mb), parameters_[s], found);
-      if (!gradients[s].empty()) model_.weight_gradient(op(stage, mb), found, gradients[s]);
+      poison_.input_gradient(step_, op(stage, mb), found);
+      if (gradients[s].empty()) continue;
+      model_.weight_gradient(op(stage, mb), found, gradients[s]);
+      poison_.weight_gradient(step_, op(stage, mb), std::span(gradients[s]));
     }
     return gradients;
   }
@@ -102,6 +126,8 @@ class Step {
   const Model<T>& model_;
   const Problem& problem_;
   const Parameters<T>& parameters_;
+  const int step_;
+  const Poison& poison_;
   std::vector<StageState> stages_;  // of the microbatch at hand
 };
 
@@ -117,20 +143,20 @@ Parameters<T> initial_parameters(const Model<T>& model) {
 }
 
 template <typename T>
-std::vector<Parameters<T>> gradients_of_copies(const Model<T>& model, const Problem& problem,
-                                               const Parameters<T>& parameters,
-                                               std::vector<T>& losses) {
-  return Step<T>(model, problem, parameters).run(losses);
+CopiesResult<T> gradients_of_copies(const Model<T>& model, const Problem& problem,
+                                    const Parameters<T>& parameters, int step,
+                                    const Poison& poison) {
+  return Step<T>(model, problem, parameters, step, poison).run();
 }
 
 template <typename T>
 StepResult<T> single_process_step(const Model<T>& model, const Problem& problem,
                                   const Parameters<T>& parameters) {
-  StepResult<T> result;
-  std::vector<Parameters<T>> of_copy =
-      gradients_of_copies(model, problem, parameters, result.losses);
-  result.gradients = std::move(of_copy.front());
-  for (std::size_t c = 1; c < of_copy.size(); ++c) Step<T>::add(of_copy[c], result.gradients);
+  CopiesResult<T> copies = gradients_of_copies(model, problem, parameters);
+  StepResult<T> result{std::move(copies.losses), std::move(copies.gradients.front())};
+  for (std::size_t c = 1; c < copies.gradients.size(); ++c) {
+    Step<T>::add(copies.gradients[c], result.gradients);
+  }
   return result;
 }
 
@@ -138,9 +164,8 @@ template Parameters<float> initial_parameters(const Model<float>&);
 template Parameters<double> initial_parameters(const Model<double>&);
 template StepResult<float> single_process_step(const Model<float>&, const Problem&,
                                                const Parameters<float>&);
-template std::vector<Parameters<float>> gradients_of_copies(const Model<float>&, const Problem&,
-                                                            const Parameters<float>&,
-                                                            std::vector<float>&);
+template CopiesResult<float> gradients_of_copies(const Model<float>&, const Problem&,
+                                                 const Parameters<float>&, int, const Poison&);
 template StepResult<double> single_process_step(const Model<double>&, const Problem&,
                                                 const Parameters<double>&);
 

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "reference/model.h"
+#include "reference/poison.h"
+#include "reference/skipped_step.h"
 
 namespace counterflow::reference {
 
@@ -30,21 +33,26 @@ template <typename T>
 [[nodiscard]] StepResult<T> single_process_step(const Model<T>& model, const Problem& problem,
                                                 const Parameters<T>& parameters);
 
-// The same before copies are added up: [copy][stage]. Writes the losses, one a microbatch.
+// The same before copies are added up.
 template <typename T>
-[[nodiscard]] std::vector<Parameters<T>> gradients_of_copies(const Model<T>& model,
-                                                             const Problem& problem,
-                                                             const Parameters<T>& parameters,
-                                                             std::vector<T>& losses);
+struct CopiesResult {
+  std::vector<T> losses;                 // [microbatch]
+  std::vector<Parameters<T>> gradients;  // [copy][stage]
+  std::optional<NotFinite> not_finite;   // the first gradient of a microbatch that is not finite
+};
+// Of step number `step`, which `poison` may strike.
+template <typename T>
+[[nodiscard]] CopiesResult<T> gradients_of_copies(const Model<T>& model, const Problem& problem,
+                                                  const Parameters<T>& parameters, int step = 0,
+                                                  const Poison& poison = {});
 
 extern template Parameters<float> initial_parameters(const Model<float>&);
 extern template Parameters<double> initial_parameters(const Model<double>&);
 extern template StepResult<float> single_process_step(const Model<float>&, const Problem&,
                                                       const Parameters<float>&);
-extern template std::vector<Parameters<float>> gradients_of_copies(const Model<float>&,
-                                                                   const Problem&,
-                                                                   const Parameters<float>&,
-                                                                   std::vector<float>&);
+extern template CopiesResult<float> gradients_of_copies(const Model<float>&, const Problem&,
+                                                        const Parameters<float>&, int,
+                                                        const Poison&);
 extern template StepResult<double> single_process_step(const Model<double>&, const Problem&,
                                                        const Parameters<double>&);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace counterflow::reference {
 namespace {
@@ -41,10 +42,10 @@ class Reduced {
   [[nodiscard]] std::vector<float> add_up(GradientSums::Id id) const {
     std::vector<float> sum;
     for (const Rank rank : sums_[id].holders) {
-      const auto share = share_of_sum(problem_, sums_, id, rank, [&](const Chunk& chunk) {
-        return std::span<const float>(
-            of_copy_[chunk.replica][static_cast<std::size_t>(chunk.stage)]);
-      });
+      const auto share = share_of_sum(
+          problem_, sums_, id, rank, [&](const Chunk& chunk) -> std::span<const float> {
+            return of_copy_[chunk.replica][static_cast<std::size_t>(chunk.stage)];
+          });
       if (sum.empty()) {
         sum = share;
       } else {
@@ -94,19 +95,27 @@ Segment segment_of(const GradientSums& sums, Stage stage, GradientSums::Id id) {
 }
 
 Trained single_process_training(const Model<float>& model, const Problem& problem, const Sgd& sgd,
-                                int steps) {
+                                int steps, const Poison& poison) {
   Trained trained{{}, initial_parameters(model)};
   for (int step = 0; step < steps; ++step) {
-    const auto of_copy =
-        gradients_of_copies(model, problem, trained.parameters, trained.last.losses);
-    const Reduced reduced(problem, of_copy);
-    const float factor = problem.optimizer->global_norm ? sgd.factor(reduced.squares()) : 1;
-    trained.last.gradients.clear();
+    CopiesResult<float> copies =
+        gradients_of_copies(model, problem, trained.parameters, step, poison);
+    const Reduced reduced(problem, copies.gradients);
+    const bool has_norm = problem.optimizer->global_norm;
+    const float squares = has_norm ? reduced.squares() : 0;
+    SkippedStep skipped{step, has_norm, {}, copies.not_finite};
+    trained.last = {std::move(copies.losses), {}};
     for (Stage stage = 0; stage < model.stages(); ++stage) {
       const auto& gradient = trained.last.gradients.emplace_back(reduced.gradient(stage));
       if (gradient.empty()) continue;
-      sgd.step(trained.parameters[static_cast<std::size_t>(stage)], gradient, factor);
+      if (has_norm ? std::isfinite(squares) : all_finite(gradient)) {
+        const float factor = has_norm ? sgd.factor(squares) : 1;
+        sgd.step(trained.parameters[static_cast<std::size_t>(stage)], gradient, factor);
+      } else {
+        skipped.stages.push_back(stage);
+      }
     }
+    if (!skipped.stages.empty()) trained.skipped.push_back(std::move(skipped));
   }
   return trained;
 }

@@ -5,18 +5,23 @@
 #include <span>
 #include <vector>
 
+#include "reference/poison.h"
 #include "reference/single_process.h"
+#include "reference/skipped_step.h"
 #include "scheduler/graph/gradient_sums.h"
 
 namespace counterflow::reference {
 
 // Stochastic gradient descent: w -= rate * factor * gradient, where factor brings the norm of all
-// gradients down to `clip` if the problem asks for that norm and it is larger.
+// gradients down to `clip` if the problem asks for that norm and it is larger. A step whose
+// gradients are not finite is skipped: with the norm by all stages, for an infinity or a NaN
+// anywhere makes the norm one, and every rank reads the same norm; else by the stages whose own are
+// not, which every rank that holds a copy knows from the same sums.
 struct Sgd {
   float rate = 0.1F;
   float clip = 1;
 
-  // From the sum of the squares of all gradients.
+  // From the sum of the squares of all gradients, which must be finite.
   [[nodiscard]] float factor(float squares) const;
   void step(std::span<float> parameters, std::span<const float> gradient, float factor) const;
 };
@@ -58,10 +63,11 @@ template <typename Gradient>
 struct Trained {
   StepResult<float> last;  // step
   Parameters<float> parameters;
+  std::vector<SkippedStep> skipped{};  // ascending
 };
 // The problem must have an optimizer. Sums run in the order of the program's: of a copy's
 // microbatches, of a rank's chunks, of the ranks; the norm by rank.
 [[nodiscard]] Trained single_process_training(const Model<float>& model, const Problem& problem,
-                                              const Sgd& sgd, int steps);
+                                              const Sgd& sgd, int steps, const Poison& poison = {});
 
 }  // namespace counterflow::reference
