@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/compute.h"
@@ -28,6 +29,9 @@ struct RunSettings {
   std::uint64_t seed = 0;  // of the interleaving, where the backend chooses one; 0: not at random
   ExecutionModel execution = ExecutionModel::nccl();  // the rules transfers follow
   std::function<void(int)> step_done{};  // called with the number of steps completed; may be empty
+  // Takes what was measured of each step that completed, in order; empty: RunResult keeps it. Over
+  // gloo it is always kept, for it is gathered after the last step.
+  std::function<void(Timeline)> measured{};
 };
 
 // How far a rank was in a step when the run stopped.
@@ -45,6 +49,15 @@ struct RunResult {
   // With a failure, [rank] as far as known here: a rank that is gone says nothing.
   std::vector<std::optional<RankProgress>> stopped{};
 };
+
+// Gives a step that completed to whoever takes it, or keeps it.
+inline void settle(const RunSettings& settings, Timeline step, RunResult& result) {
+  if (settings.measured) {
+    settings.measured(std::move(step));
+  } else {
+    result.steps.push_back(std::move(step));
+  }
+}
 
 // A machine that executes Programs. Runs every step to its end, or to the first failure; never
 // hangs. The program must have been verified.

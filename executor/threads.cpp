@@ -74,7 +74,7 @@ RunResult Threads::run(const Program& program, Compute& compute, const RunSettin
       }
       break;
     }
-    result.steps.push_back({std::move(interpreter.timelines())});
+    settle(settings, {std::move(interpreter.timelines())}, result);
     if (settings.step_done) settings.step_done(step + 1);
   }
   return result;

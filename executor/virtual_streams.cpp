@@ -65,7 +65,7 @@ class Machine final : private Transport::Listener {
       for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
         compute_.end_step(static_cast<Rank>(r), step_);
       }
-      result.steps.push_back(timeline());
+      settle(settings_, timeline(), result);
       if (settings_.step_done) settings_.step_done(step_ + 1);
     }
     if (failure_) {

@@ -31,4 +31,13 @@ std::string_view spoken(OpKind kind) {
   return kSpoken[static_cast<std::size_t>(kind)];
 }
 
+std::string kind_token(OpKind kind, OpKind paired) {
+  std::string name(token(kind));
+  if (paired != OpKind::none) {
+    name += '+';
+    name += token(paired);
+  }
+  return name;
+}
+
 }  // namespace counterflow

@@ -9,6 +9,7 @@
 
 #include "report/format.h"
 #include "report/json/writer.h"
+#include "report/kind_names.h"
 #include "report/report.h"
 
 namespace counterflow {
@@ -33,12 +34,6 @@ void add(Sums& sums, std::int64_t predicted, std::int64_t measured) {
   sums.measured += measured;
   const std::int64_t difference = measured - predicted;
   if (std::abs(difference) > std::abs(sums.largest)) sums.largest = difference;
-}
-
-std::string name_of(const Kind& kind) {
-  std::string name(token(kind.first));
-  if (kind.second != OpKind::none) name += fmt::format("+{}", token(kind.second));
-  return name;
 }
 
 std::string signed_share(double share) {
@@ -67,7 +62,7 @@ PredictionError prediction_error(const Program& program, const Timeline& predict
                                    static_cast<double>(result.predicted_makespan.count()));
   for (const auto& [kind, sums] : kinds) {
     result.kinds.push_back(
-        {.kind = name_of(kind),
+        {.kind = kind_token(kind.first, kind.second),
          .count = sums.count,
          .predicted = Time{sums.predicted / sums.count},
          .measured = Time{sums.measured / sums.count},

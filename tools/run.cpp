@@ -62,9 +62,10 @@ int run_program(const RunOptions& options) {
   check_backend(options);
   const std::optional<RunInput> input = run_input(options);
   if (!input) return kAnswerIsNo;
-  exec::RunResult result = execute(options, *input);
+  RunSteps steps(input->program, input->predicted);
+  exec::RunResult result = execute(options, *input, steps);
   const auto stopped = std::move(result.stopped);
-  const RunReport report = make_run_report(options, *input, std::move(result));
+  const RunReport report = make_run_report(options, *input, result.failure, std::move(steps));
   if (report.failure) {
     const int status = report_failure(report, options);
     if (!options.directory.empty()) {

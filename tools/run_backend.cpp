@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "executor/threads.h"
 #include "executor/timed_compute.h"
@@ -23,9 +24,10 @@ class NoCompute final : public exec::Compute {
   void run(const exec::ComputeCall&) override {}
 };
 
-exec::RunSettings settings_of(const RunOptions& options, const RunInput& input) {
+exec::RunSettings settings_of(const RunOptions& options, const RunInput& input, RunSteps& steps) {
   exec::RunSettings settings{
       .steps = options.steps, .seed = options.seed, .execution = input.execution};
+  settings.measured = [&](Timeline step) { steps.add(std::move(step)); };
   if (isatty(STDERR_FILENO) == 1 && !options.quiet && !options.json) {
     settings.step_done = [steps = options.steps](int done) {
       fmt::print(stderr, "\r\033[Krunning: step {} of {}{}", done, steps,
@@ -36,20 +38,21 @@ exec::RunSettings settings_of(const RunOptions& options, const RunInput& input) 
   return settings;
 }
 
-exec::RunResult on_virtual_streams(const RunOptions& options, const RunInput& input) {
+exec::RunResult on_virtual_streams(const RunOptions& options, const RunInput& input,
+                                   RunSteps& steps) {
   exec::VirtualStreams backend(true);
   // One thread runs one op after the other: only the ops' own times can be compared.
   if (options.compare) {
     exec::TimedCompute compute;
-    return backend.run(input.program, compute, settings_of(options, input));
+    return backend.run(input.program, compute, settings_of(options, input, steps));
   }
   NoCompute compute;
-  return backend.run(input.program, compute, settings_of(options, input));
+  return backend.run(input.program, compute, settings_of(options, input, steps));
 }
 
 #ifdef COUNTERFLOW_HAS_GLOO
-exec::RunResult on_gloo(const RunOptions& options, const RunInput& input) {
-  exec::GlooSettings settings{.process = {.run = settings_of(options, input),
+exec::RunResult on_gloo(const RunOptions& options, const RunInput& input, RunSteps& steps) {
+  exec::GlooSettings settings{.process = {.run = settings_of(options, input, steps),
                                           .patience = patience_of(options, input.program)},
                               .faults = {}};
   if (!options.directory.empty()) {
@@ -66,10 +69,13 @@ exec::RunResult on_gloo(const RunOptions& options, const RunInput& input) {
     settings.faults.push_back(fault);
   }
   exec::TimedCompute compute;
-  return exec::run_over_gloo(input.program, compute, settings);
+  exec::RunResult result = exec::run_over_gloo(input.program, compute, settings);
+  for (Timeline& step : result.steps) steps.add(std::move(step));
+  result.steps.clear();
+  return result;
 }
 #else
-exec::RunResult on_gloo(const RunOptions&, const RunInput&) {
+exec::RunResult on_gloo(const RunOptions&, const RunInput&, RunSteps&) {
   return {};  // check_backend() has refused it
 }
 #endif
@@ -86,12 +92,12 @@ void check_backend([[maybe_unused]] const RunOptions& options) {
 #endif
 }
 
-exec::RunResult execute(const RunOptions& options, const RunInput& input) {
-  if (options.backend == "virtual") return on_virtual_streams(options, input);
-  if (options.backend == "gloo") return on_gloo(options, input);
+exec::RunResult execute(const RunOptions& options, const RunInput& input, RunSteps& steps) {
+  if (options.backend == "virtual") return on_virtual_streams(options, input, steps);
+  if (options.backend == "gloo") return on_gloo(options, input, steps);
   exec::Threads backend(patience_of(options, input.program));
   exec::TimedCompute compute;
-  return backend.run(input.program, compute, settings_of(options, input));
+  return backend.run(input.program, compute, settings_of(options, input, steps));
 }
 
 bool tells_result([[maybe_unused]] const RunOptions& options) {

@@ -23,12 +23,9 @@ void add_memory(const Program& program, Timeline& timeline) {
   }
 }
 
-// The step of median makespan, the first of equal ones.
-int median_step(const std::vector<Time>& makespans) {
-  std::vector<Time> sorted = makespans;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
-  std::ranges::nth_element(sorted, middle);
-  return static_cast<int>(std::ranges::find(makespans, *middle) - makespans.begin());
+// One thread that skips the ops measures nothing but itself.
+bool takes_time(const RunOptions& options) {
+  return options.backend != "virtual" || options.compare;
 }
 
 void append_failure(std::string& out, const RunReport& report) {
@@ -46,23 +43,23 @@ void append_failure(std::string& out, const RunReport& report) {
 }  // namespace
 
 RunReport make_run_report(const RunOptions& options, const RunInput& input,
-                          exec::RunResult result) {
+                          const std::optional<exec::Failure>& failure, RunSteps steps) {
   RunReport report;
   report.backend = options.backend;
   report.program_hash = hash(input.program);
   report.steps = options.steps;
-  report.failure = std::move(result.failure);
+  report.failure = failure;
   if (report.failure) {
     report.failed_op = to_string(input.program.ranks[static_cast<std::size_t>(report.failure->rank)]
                                      .instructions[report.failure->instruction]
                                      .op);
   }
-  for (const Timeline& step : result.steps) {
-    report.makespans.push_back(measure(input.program, step).makespan);
-  }
+  report.makespans = steps.makespans();
   if (report.makespans.empty()) return report;
-  report.shown = median_step(report.makespans);
-  report.timeline = std::move(result.steps[static_cast<std::size_t>(*report.shown)]);
+  if (report.makespans.size() > 1 && takes_time(options)) report.statistics = steps.statistics();
+  RunSteps::Shown shown = steps.take_shown();
+  report.shown = shown.step;
+  report.timeline = std::move(shown.timeline);
   add_memory(input.program, report.timeline);
   report.measured = measure(input.program, report.timeline);
   report.measured.schedule = input.schedule;
@@ -90,6 +87,7 @@ std::string to_json(const RunReport& report) {
     append_json(object.member("report"), report.measured);
   }
   if (report.error) append_json(object.member("prediction_error"), *report.error);
+  if (report.statistics) append_json(object.member("statistics"), *report.statistics);
   object.close();
   out += '\n';
   return out;
@@ -107,6 +105,7 @@ std::string summary(const RunReport& report) {
                    *report.shown, readable_time(least), readable_time(most));
   }
   out += '\n';
+  if (report.statistics) out += summary(*report.statistics);
   if (report.error) out += summary(*report.error);
   return out;
 }

@@ -40,6 +40,49 @@ def test_summary_names_the_figures(counterflow, config):
     assert counterflow("run", config(SHORT), "-q", code=0).out == ""
 
 
+def test_several_steps_are_compared(counterflow, config):
+    run = counterflow("run", config(SHORT), "--steps", 10, "--json", code=0).json
+    statistics = run["statistics"]
+    kinds = {(entry["rank"], entry["kind"]): entry for entry in statistics["ranks"]}
+    assert {rank for rank, kind in kinds if kind == "F"} == {0, 1, 2}
+    entry = kinds[1, "F"]
+    assert entry["count"] == 4
+    assert entry["predicted_ns"] == 2_000_000
+    assert entry["mean_ns"] >= 2_000_000
+    assert entry["median_ns"] >= 2_000_000
+    assert min(entry["spread_ns"], entry["step_spread_ns"]) >= 0
+    # A message that waits for its other end is not charged with that.
+    assert kinds[0, "SEND_F"]["mean_ns"] >= 0
+    drift = statistics["drift"]
+    makespans = run["makespans_ns"]
+    assert drift["first_ns"] == sorted(makespans[:5])[2]
+    assert drift["last_ns"] == sorted(makespans[5:])[2]
+    out = counterflow("run", config(SHORT), "--steps", 3, code=0).out
+    assert "slower than its like" in out or "from step" in out
+
+
+def test_one_step_and_ops_without_time_have_no_statistics(counterflow, config):
+    path = config(SHORT)
+    assert "statistics" not in counterflow("run", path, "--json", code=0).json
+    virtual = ("run", path, "--backend", "virtual", "--steps", 3, "--json")
+    assert "statistics" not in counterflow(*virtual, code=0).json
+    assert "statistics" in counterflow(*virtual, "--compare", code=0).json
+
+
+def test_shows_the_median_step_of_many(counterflow, config):
+    run = counterflow(
+        "run", config(SHORT), "--backend", "virtual", "--steps", 100, "--json", code=0
+    ).json
+    makespans = run["makespans_ns"]
+    assert len(makespans) == 100
+    # Of 100 steps every fourth is kept.
+    assert run["shown_step"] % 4 == 0
+    assert run["report"]["makespan_ns"] == makespans[run["shown_step"]]
+    middle = sorted(makespans)[49]
+    kept = makespans[::4]
+    assert abs(makespans[run["shown_step"]] - middle) == min(abs(m - middle) for m in kept)
+
+
 def test_writes_the_measured_timeline(counterflow, config, tmp_path):
     counterflow("run", config(SHORT), "-o", "out", "--compare", code=0)
     out = tmp_path / "out"

@@ -136,6 +136,23 @@ def test_every_fault_ends_the_run_and_is_named(gloo, tmp_path, seed):
 
 
 @needs_gloo
+def test_a_slow_rank_is_a_straggler(gloo):
+    # From its second step on, each op of rank 1 takes a hundred times as long.
+    text = CONFIG.replace("microbatches: 4", "microbatches: 2").replace("2ms", "1ms")
+    statistics = gloo(
+        "--steps", 7, "--fault", "slow@1:4", "--json", "--patience", f"{NO_HURRY_S}s",
+        text=text, code=0,
+    ).json["statistics"]
+    named = {(found["rank"], found["kind"]): found for found in statistics["stragglers"]}
+    for kind in ("F", "B"):
+        found = named[1, kind]
+        assert found["than"] == "peers"
+        assert found["factor"] > 1.1
+        assert found["since_step"] <= 1
+        assert found["cost_ns"] > 0
+
+
+@needs_gloo
 def test_refuses_what_is_no_fault(gloo):
     for fault in ("kill", "kill@1", "explode@1:2", "kill@-1:2", "kill@7:2", "kill@1:2x"):
         assert fault in gloo("--fault", fault, code=2).err
