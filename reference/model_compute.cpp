@@ -153,9 +153,10 @@ void ModelCompute::write_sums(const exec::ComputeCall& call, Stage stage,
   const auto ids = sums_.of(stage);
   for (std::size_t k = 0; k < buffers.sums.size(); ++k) {
     if (buffers.sums[k].empty()) continue;  // nobody asks for it
-    const auto share = share_of_sum(problem_, sums_, ids[k], call.rank, [&](const Chunk& chunk) {
-      return copies_[index(chunk.stage, chunk.replica)].gradient.value();
-    });
+    const auto share = share_of_sum(
+        problem_, sums_, ids[k], call.rank, [&](const Chunk& chunk) -> std::span<const float> {
+          return copies_[index(chunk.stage, chunk.replica)].gradient.value();
+        });
     std::ranges::copy(share, elements(call.op, buffers.sums[k], share.size(), "sum").begin());
   }
 }
@@ -227,29 +228,42 @@ Operands<float> ModelCompute::operands(const Op& op, const exec::OpBuffers& buff
   return found;
 }
 
+CopyResult ModelCompute::result_of(const Chunk& chunk) const {
+  const Copy& copy = copies_[index(chunk.stage, chunk.replica)];
+  if (!copy.gradient.complete()) {
+    throw std::logic_error(
+        fmt::format("stage {} has not had all its weight gradients", chunk.stage));
+  }
+  const auto value =
+      problem_.optimizer ? std::span<const float>(copy.reduced) : copy.gradient.value();
+  return {copy.losses, {value.begin(), value.end()}, copy.parameters};
+}
+
 StepResult<float> ModelCompute::result() const {
+  std::vector<CopyResult> copies;
+  for (int replica = 0; replica < problem_.placement.replicas(); ++replica) {
+    for (Stage stage = 0; stage < model_.stages(); ++stage) {
+      copies.push_back(result_of({stage, static_cast<std::uint8_t>(replica)}));
+    }
+  }
+  return combine(problem_, copies);
+}
+
+StepResult<float> combine(const Problem& problem, std::span<const CopyResult> copies) {
   StepResult<float> result;
-  const auto stages = static_cast<std::size_t>(model_.stages());
-  result.losses.resize(static_cast<std::size_t>(problem_.microbatches));
+  const auto stages = static_cast<std::size_t>(problem.stages());
+  result.losses.resize(static_cast<std::size_t>(problem.microbatches));
   result.gradients.resize(stages);
-  for (std::size_t c = 0; c < copies_.size(); ++c) {
-    const Copy& copy = copies_[c];
-    if (!copy.gradient.complete()) {
-      throw std::logic_error(
-          fmt::format("stage {} has not had all its weight gradients", c % stages));
-    }
+  for (std::size_t c = 0; c < copies.size(); ++c) {
+    const CopyResult& copy = copies[c];
     for (std::size_t mb = 0; mb < copy.losses.size(); ++mb) result.losses[mb] += copy.losses[mb];
-    const auto value =
-        problem_.optimizer ? std::span<const float>(copy.reduced) : copy.gradient.value();
     std::vector<float>& sum = result.gradients[c % stages];
-    if (c >= stages && problem_.optimizer) {
-      if (same_bits(sum, value)) continue;
-      throw std::logic_error(fmt::format("the copies of stage {} differ", c % stages));
-    }
     if (c < stages) {
-      sum.assign(value.begin(), value.end());
-    } else {
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += value[i];
+      sum = copy.gradient;
+    } else if (!problem.optimizer) {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += copy.gradient[i];
+    } else if (!same_bits(sum, copy.gradient)) {
+      throw std::logic_error(fmt::format("the copies of stage {} differ", c % stages));
     }
   }
   return result;

@@ -17,6 +17,16 @@
 
 namespace counterflow::reference {
 
+// What one copy of a stage comes to in a step.
+struct CopyResult {
+  std::vector<float> losses;    // [microbatch]
+  std::vector<float> gradient;  // its own; where there is an optimizer, that over all copies
+  std::vector<float> parameters;
+};
+// Of all copies, [replica * stages + stage]. Throws std::logic_error if copies of a stage ended
+// with different gradients over all of them.
+[[nodiscard]] StepResult<float> combine(const Problem& problem, std::span<const CopyResult> copies);
+
 // The model as what a Program's runs call: every rank computes its copies of stages in the slots
 // the program gives it. A fused pair is its forward, then its backward. The program's slots must be
 // as large as with_sizes_of() asks for. Model and problem must outlive it.
@@ -32,6 +42,8 @@ class ModelCompute final : public exec::Compute {
   // Of the step that ran last; throws std::logic_error if a gradient is not complete, or if copies
   // of a stage ended with different ones.
   [[nodiscard]] StepResult<float> result() const;
+  // One copy's part in that, where the others are computed elsewhere.
+  [[nodiscard]] CopyResult result_of(const Chunk& chunk) const;
   [[nodiscard]] std::span<const float> parameters(Stage stage, int replica) const {
     return copies_[index(stage, replica)].parameters;
   }

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "reference/model_compute.h"
+#include "scheduler/passes/compile.h"
+#include "scheduler/verify/verify.h"
+#include "schedules/registry.h"
+#include "tests/support/optimizers.h"
+#include "tests/support/problems.h"
+
+namespace counterflow::testing {
+
+// The reference model in a pipeline each rank of which computes for itself: what they come to is
+// brought together and compared, bit for bit, with what one process comes to.
+class TrainedApart {
+ public:
+  static constexpr int kSteps = 3;
+
+  struct Sample {
+    std::string family;
+    int ranks = 2;
+    // The steps after the last gradient; none: there are losses and gradients alone.
+    bool has_optimizer = false;
+    OptimizerShape optimizer{};
+  };
+
+  // A family of each kind at two sizes, with and without reductions, norm and tied parameters.
+  static std::vector<Sample> covering_samples() {
+    std::vector<Sample> all;
+    for (const char* family : {"1f1b", "zb-h1", "interleaved-1f1b", "zbv", "dualpipe"}) {
+      for (const int ranks : {2, 4}) {
+        all.push_back({family, ranks});
+        all.push_back({family, ranks, true});
+        all.push_back(
+            {family, ranks, true, {.bucket = Bytes{0}, .tied = {}, .global_norm = false}});
+      }
+    }
+    return all;
+  }
+
+  explicit TrainedApart(const Sample& sample)
+      : wanted_(problem_of(sample)),
+        model_(reference::mlp_model<float>(wanted_, {.rows = 2, .width = 3, .hidden = 4}, 17)),
+        problem_(reference::with_sizes_of(model_, wanted_)),
+        program_(compile(problem_, generate(*find_family(sample.family), problem_))) {}
+  TrainedApart(const TrainedApart&) = delete;
+  TrainedApart& operator=(const TrainedApart&) = delete;
+
+  [[nodiscard]] const Program& program() const { return program_; }
+  [[nodiscard]] std::span<const Chunk> chunks_of(Rank rank) const {
+    return problem_.placement.chunks_of(rank);
+  }
+  // A compute for one rank, with nothing of the others.
+  [[nodiscard]] reference::ModelCompute compute() const { return {model_, problem_, kSgd}; }
+
+  // `of_rank` [rank]: what a compute came to, in the order of the rank's chunks.
+  void expect_same_bits(const std::vector<std::vector<reference::CopyResult>>& of_rank) const {
+    const Diagnostics faults = verify(problem_, program_).diagnostics;
+    ASSERT_TRUE(faults.empty()) << faults.front().message;
+    const auto stages = static_cast<std::size_t>(problem_.stages());
+    std::vector<reference::CopyResult> copies(
+        stages * static_cast<std::size_t>(problem_.placement.replicas()));
+    for (Rank rank = 0; rank < problem_.ranks(); ++rank) {
+      const auto& mine = of_rank.at(static_cast<std::size_t>(rank));
+      const auto chunks = chunks_of(rank);
+      ASSERT_EQ(mine.size(), chunks.size());
+      for (std::size_t k = 0; k < chunks.size(); ++k) {
+        copies[chunks[k].replica * stages + static_cast<std::size_t>(chunks[k].stage)] = mine[k];
+      }
+    }
+    const auto result = reference::combine(problem_, copies);
+    const auto start = reference::initial_parameters(model_);
+    if (!problem_.optimizer) {
+      EXPECT_TRUE(result == reference::single_process_step(model_, problem_, start));
+      return;
+    }
+    const auto expected = reference::single_process_training(model_, problem_, kSgd, kSteps);
+    EXPECT_TRUE(result == expected.last);
+    for (std::size_t c = 0; c < copies.size(); ++c) {
+      EXPECT_EQ(copies[c].parameters, expected.parameters[c % stages]);
+    }
+    EXPECT_NE(expected.parameters, start);
+  }
+
+ private:
+  static constexpr reference::Sgd kSgd{.rate = 0.5F, .clip = 0.1F};
+
+  // The number of microbatches divides evenly by nothing much, where the family lets it.
+  static Problem problem_of(const Sample& sample) {
+    const Family& family = *find_family(sample.family);
+    int m = 2 * sample.ranks + 1;
+    while (refusal(family,
+                   {.ranks = sample.ranks, .microbatches = m, .chunks = family.default_chunks})) {
+      ++m;
+    }
+    Problem problem = family_problem(family, sample.ranks, family.default_chunks, m);
+    return sample.has_optimizer ? with_optimizer(std::move(problem), sample.optimizer) : problem;
+  }
+
+  Problem wanted_;
+  reference::Model<float> model_;
+  Problem problem_;
+  Program program_;
+};
+
+}  // namespace counterflow::testing
