@@ -38,10 +38,10 @@ def gloo():
 def stopped(gloo, counterflow, config, tmp_path):
     """A run over gloo that a fault stops; the folder of its records, and its program."""
 
-    def run(fault, patience):
-        counterflow("compile", config(CONFIG), "-o", "plan", "--emit", "program.json", code=0)
+    def run(fault, patience, text=CONFIG):
+        counterflow("compile", config(text), "-o", "plan", "--emit", "program.json", code=0)
         result = counterflow(
-            "run", config(CONFIG), "--backend", "gloo", "--fault", fault,
+            "run", config(text), "--backend", "gloo", "--fault", fault,
             "--patience", patience, "-o", "out", code=4, env=without_launcher(),
         )
         assert f"cause lies with rank {fault.split('@')[1][0]}" in result.err
@@ -87,6 +87,32 @@ def test_the_culprit_of_a_run_is_named(stopped, counterflow, fault):
             "diagnose", folder, "--program", "plan/program.json", "--json", code=0
         ).json
         assert (found["culprit"], found["findings"][0]["kind"]) == (culprit, kind), found
+
+
+# The norm of all gradients is an all-reduce: it comes behind eight ops of each rank, and behind the
+# four messages that the last rank sends.
+NORM = CONFIG + "optimizer: {gradients: 4KiB, step: 20ms, global_norm: true}\n"
+
+
+def test_the_rank_that_never_comes_to_a_collective_is_named(stopped, counterflow):
+    folder = stopped("stall@1:8", "2s", NORM)
+    told = counterflow("diagnose", folder, "--program", "plan/program.json", code=0)
+    first = told.out.splitlines()[0]
+    assert first.startswith("rank 1 is at fault") and "NORM" in first
+    strip(folder)
+    for program in ((), ("--program", "plan/program.json")):
+        found = counterflow("diagnose", folder, *program, "--json", code=0).json
+        assert found["culprit"] == 1
+        assert found["findings"][0]["kind"] == "never_posted", found
+        assert "all_reduce" in found["findings"][0]["reason"]
+
+
+def test_a_share_of_a_collective_that_is_lost(stopped, counterflow):
+    folder = stopped("drop@2:4", "2s", NORM)
+    found = counterflow("diagnose", folder, "--json", code=0).json
+    assert found["culprit"] == 2
+    assert found["findings"][0]["kind"] == "recorded"
+    assert "share does not arrive" in found["findings"][0]["reason"]
 
 
 def test_threads_record_too(counterflow, config, tmp_path):

@@ -15,6 +15,12 @@ stages: {forward: 2ms, backward_input: 2ms, backward_weight: 2ms, activation: 1K
 links: {latency: 10us, bandwidth: 1GB/s, message: 4KiB}
 execution: nccl
 """
+# With reductions of tied parameters, the norm of all gradients and steps after the last gradient.
+OPTIMIZER = """\
+optimizer:
+  {{gradients: 4KiB, bucket: 1KiB, step: 2ms, global_norm: true,
+    tied: [{{stages: [0, {last}], size: 512B}}]}}
+"""
 # Long enough that nothing else is late, on a loaded machine under a sanitizer too.
 PATIENCE_S = 3
 # What is not late but wrong is not to be waited for.
@@ -94,12 +100,29 @@ def test_writes_what_threads_write(gloo, tmp_path):
     assert {"run.json", "timeline.html", "trace.json"} <= written
 
 
+@needs_gloo
+@pytest.mark.parametrize("execution", ["ideal", "nccl", "gloo"])
+def test_runs_what_comes_after_the_last_gradient(gloo, execution):
+    run = gloo(
+        "--steps", 3, "--compare", "--json", "--execution", execution,
+        text=CONFIG + OPTIMIZER.format(last=2), code=0,
+    ).json
+    assert run["completed"] is True
+    assert len(run["makespans_ns"]) == 3
+    kinds = {kind["kind"]: kind["count"] for kind in run["prediction_error"]["kinds"]}
+    assert kinds["NORM"] == kinds["STEP"] == 3
+    assert kinds["REDUCE_GRAD"] == 2
+    # No rank steps before the norm of all gradients is there.
+    assert run["report"]["step_ns"] > 3 * 6_000_000
+
+
 # What each is told by; those that are only late have to be waited for.
 FAULTS = {
     "kill": "gone", "stall": "has run for", "slow": "has run for", "drop": "does not arrive",
     "duplicate": "second time", "reorder": "", "corrupt": "other bytes", "size": "B of",
 }
 LATE = ("stall", "slow", "drop")
+OF_RANK = ("kill", "stall", "slow")
 # COUNTERFLOW_INJECTIONS=200 for a long run.
 INJECTIONS = int(os.environ.get("COUNTERFLOW_INJECTIONS", "16"))
 
@@ -114,6 +137,11 @@ def test_every_fault_ends_the_run_and_is_named(gloo, tmp_path, seed):
     culprit, at = draw.randrange(ranks), draw.randrange(microbatches)
     # A hundred times as slow is later than the patience.
     text = CONFIG.replace("2ms", "50ms")
+    # Every other time with collectives, at a message that is one of theirs at the first and last rank.
+    if seed // len(FAULTS) % 2 == 1:
+        text += OPTIMIZER.format(last=ranks - 1)
+        if kind not in OF_RANK:
+            at = microbatches + draw.randrange(4)
     # That it ends at all is seen to by the harness.
     result = gloo(
         "--ranks", ranks, "--microbatches", microbatches, "--steps", 2,
