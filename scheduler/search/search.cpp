@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <exception>
 #include <future>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "scheduler/bounds/lower_bound.h"
@@ -348,6 +350,31 @@ bool is_better(const SearchResult& a, const SearchResult& b, SearchGoal goal) {
   return a.makespan < b.makespan;
 }
 
+// What one start comes to: one may find no order where another does, or where another has proven
+// its own optimal before.
+using Attempt = std::variant<SearchResult, std::exception_ptr>;
+
+Attempt attempt(const Problem& problem, std::span<const Schedule> seeds,
+                const SearchBudget& budget) {
+  try {
+    return Search(problem, budget, {}).run(seeds);
+  } catch (const InfeasibleError&) {
+    return std::current_exception();
+  }
+}
+
+// The better of the two; every bound holds for both.
+SearchResult merged(SearchResult a, SearchResult b, SearchGoal goal) {
+  const Time bound = std::max(a.lower_bound, b.lower_bound);
+  const Time span_bound = std::max(a.span_bound, b.span_bound);
+  const std::int64_t iterations = a.iterations + b.iterations;
+  SearchResult best = is_better(b, a, goal) ? std::move(b) : std::move(a);
+  best.lower_bound = bound;
+  best.span_bound = span_bound;
+  best.iterations = iterations;
+  return best;
+}
+
 // Several searches at a time. Of equal results the first counts, so that with a budget in
 // iterations it is the same however many cores there are.
 SearchResult search_from(int starts, const Problem& problem, std::span<const Schedule> seeds,
@@ -358,26 +385,30 @@ SearchResult search_from(int starts, const Problem& problem, std::span<const Sch
     own.seed += static_cast<std::uint64_t>(start) * 0x9e3779b97f4a7c15ULL;
     own.enough = &enough;
     if (start > 0) own.progress = {};
-    SearchResult result = Search(problem, own, {}).run(seeds);
-    if (result.is_optimal() && budget.goal == SearchGoal::makespan) enough = true;
-    return result;
+    Attempt found = attempt(problem, seeds, own);
+    const auto* result = std::get_if<SearchResult>(&found);
+    if (result != nullptr && result->is_optimal() && budget.goal == SearchGoal::makespan) {
+      enough = true;
+    }
+    return found;
   };
-  std::vector<std::future<SearchResult>> others;
+  std::vector<std::future<Attempt>> others;
   for (int start = 1; start < starts; ++start) {
     others.push_back(std::async(std::launch::async, one, start));
   }
-  SearchResult best = one(0);
-  for (std::future<SearchResult>& other : others) {
-    SearchResult result = other.get();
-    const Time bound = std::max(best.lower_bound, result.lower_bound);
-    const Time span_bound = std::max(best.span_bound, result.span_bound);
-    const std::int64_t iterations = best.iterations + result.iterations;
-    if (is_better(result, best, budget.goal)) best = std::move(result);
-    best.lower_bound = bound;
-    best.span_bound = span_bound;
-    best.iterations = iterations;
+  Attempt best = one(0);
+  for (std::future<Attempt>& other : others) {
+    Attempt next = other.get();
+    if (std::holds_alternative<std::exception_ptr>(next)) continue;
+    if (std::holds_alternative<std::exception_ptr>(best)) {
+      best = std::move(next);
+    } else {
+      best = merged(std::get<SearchResult>(std::move(best)),
+                    std::get<SearchResult>(std::move(next)), budget.goal);
+    }
   }
-  return best;
+  if (const auto* error = std::get_if<std::exception_ptr>(&best)) std::rethrow_exception(*error);
+  return std::get<SearchResult>(std::move(best));
 }
 
 }  // namespace

@@ -128,6 +128,15 @@ INJECTIONS = int(os.environ.get("COUNTERFLOW_INJECTIONS", "16"))
 
 
 @needs_gloo
+def test_runs_pipelines_side_by_side(gloo):
+    text = CONFIG.replace("ranks: 3", "ranks: 2")
+    text += "optimizer: {data_parallel: 2, gradients: 4KiB, bucket: 2KiB, step: 1ms}\n"
+    done = gloo("--steps", 2, "--json", text=text, code=0).json
+    assert len(done["report"]["per_rank"]) == 4
+    assert done["report"]["step_ns"] > done["report"]["makespan_ns"]
+
+
+@needs_gloo
 @pytest.mark.parametrize("seed", range(INJECTIONS))
 def test_every_fault_ends_the_run_and_is_named(gloo, tmp_path, seed):
     draw = random.Random(seed)
