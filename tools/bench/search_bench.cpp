@@ -100,8 +100,7 @@ void measure_solved(benchmark::State& state, const std::string& file, int starts
     for (const testing::SolvedProblem& solved : problems) {
       SearchBudget budget = for_milliseconds(state.range(0));
       budget.starts = starts;
-      const SearchResult result =
-          search(solved.problem, family_schedules(solved.problem), budget);
+      const SearchResult result = search(solved.problem, family_schedules(solved.problem), budget);
       gaps.push_back(100.0 * (static_cast<double>(result.makespan.count()) /
                                   static_cast<double>(solved.makespan.count()) -
                               1));
