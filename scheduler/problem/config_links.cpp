@@ -76,6 +76,15 @@ Links read_latency_pairs(const Cursor& at, int ranks, double bandwidth) {
   return {ranks, std::move(table), bandwidth};
 }
 
+// One latency for all links, or a table.
+Links links_of(const std::optional<Cursor>& latency, const Config& config, double bandwidth) {
+  if (!latency) return Links(Time{0}, bandwidth);
+  if (!latency->is_list() && !latency->is_map()) return Links(latency->duration(), bandwidth);
+  check_table(*latency, config.all_ranks());
+  return latency->is_list() ? read_latency_matrix(*latency, config.ranks.value, bandwidth)
+                            : read_latency_pairs(*latency, config.ranks.value, bandwidth);
+}
+
 }  // namespace
 
 std::pair<Rank, Rank> read_rank_pair(const Cursor& at, int ranks) {
@@ -101,19 +110,7 @@ void read_links(const Cursor& at, Config& config) {
   if (rate && !message && !layers_say) {
     rate->fail("given without links.message, the size it carries; add for example message: 56MiB");
   }
-  const auto latency = at.find("latency");
-  if (latency && (latency->is_list() || latency->is_map())) {
-    check_table(*latency, config.all_ranks());
-  }
-  if (!latency) {
-    config.links = Links(Time{0}, bandwidth);
-  } else if (latency->is_list()) {
-    config.links = read_latency_matrix(*latency, config.ranks.value, bandwidth);
-  } else if (latency->is_map()) {
-    config.links = read_latency_pairs(*latency, config.ranks.value, bandwidth);
-  } else {
-    config.links = Links(latency->duration(), bandwidth);
-  }
+  config.links = links_of(at.find("latency"), config, bandwidth);
 }
 
 }  // namespace counterflow

@@ -13,6 +13,7 @@
 #include "scheduler/problem/config.h"
 #include "scheduler/problem/keep_together.h"
 #include "scheduler/problem/make_keeping.h"
+#include "scheduler/problem/make_optimizer.h"
 #include "scheduler/problem/per_item.h"
 #include "scheduler/problem/stages_from_layers.h"
 
@@ -119,48 +120,6 @@ MemoryLimits memory_limits(const Config& config, int ranks) {
   return limits;
 }
 
-// ---- what follows the last gradient -----------------------------------------------------------
-
-void check_buckets(const Located<Bytes>& bucket, const std::vector<Bytes>& gradients) {
-  for (std::size_t s = 0; s < gradients.size(); ++s) {
-    const std::int64_t buckets = gradients[s].value / bucket.value.value;
-    if (buckets < kMaxBuckets) continue;
-    fail(bucket.where, "optimizer.bucket",
-         fmt::format("{} B cut the gradients of stage {} into {} reductions; at most {} are "
-                     "possible, so raise it",
-                     bucket.value.value, s, buckets + 1, kMaxBuckets));
-  }
-}
-
-TiedParameters checked(const Located<TiedParameters>& tied, const std::vector<Bytes>& gradients) {
-  const auto stages = static_cast<int>(gradients.size());
-  for (const Stage stage : tied.value.stages) {
-    check_stage(stage, stages, tied.where, "optimizer.tied");
-    if (tied.value.size <= gradients[index(stage)]) continue;
-    fail(tied.where, "optimizer.tied",
-         fmt::format("{} B are tied, but stage {} has {} B of gradients, of which they are a part; "
-                     "lower the size",
-                     tied.value.size.value, stage, gradients[index(stage)].value));
-  }
-  return tied.value;
-}
-
-Optimizer make_optimizer(const OptimizerConfig& config, int stages) {
-  Optimizer optimizer;
-  if (config.data_parallel) optimizer.data_parallel = config.data_parallel->value;
-  optimizer.gradients = expand(config.gradients, stages, "stages");
-  optimizer.step = expand(config.step, stages, "stages");
-  optimizer.global_norm = config.global_norm;
-  if (config.bucket) {
-    check_buckets(*config.bucket, optimizer.gradients);
-    optimizer.bucket = config.bucket->value;
-  }
-  for (const auto& tied : config.tied) {
-    optimizer.tied.push_back(checked(tied, optimizer.gradients));
-  }
-  return optimizer;
-}
-
 // ---- sums stay in range ---------------------------------------------------------------------
 
 void check_size(const Config& config, int stages) {
@@ -176,22 +135,6 @@ void check_size(const Config& config, int stages) {
                      "lower one of them",
                      config.microbatches.value, stages, total, kMaxStageMicrobatches));
   }
-}
-
-// The copies of the pipeline stay within what one pipeline may have.
-void check_copies(const Config& config, int stages) {
-  if (!config.optimizer || !config.optimizer->data_parallel) return;
-  const int copies = config.optimizer->data_parallel->value;
-  const SourceLocation& where = config.optimizer->data_parallel->where;
-  const auto check = [&](std::string_view what, std::int64_t one, std::int64_t most) {
-    if (one * copies <= most) return;
-    fail(where, "optimizer.data_parallel",
-         fmt::format("{} pipelines of {} {} have {}; at most {} are possible, so lower it", copies,
-                     one, what, one * copies, most));
-  };
-  check("ranks", config.ranks.value, kMaxStages);
-  check("microbatches", config.microbatches.value, kMaxMicrobatches);
-  check("forwards", std::int64_t{stages} * config.microbatches.value, kMaxStageMicrobatches);
 }
 
 // How often the cost of a stage counts in the whole run.

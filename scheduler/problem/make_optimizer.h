@@ -1,0 +1,14 @@
+#pragma once
+
+#include "scheduler/problem/config.h"
+#include "scheduler/problem/optimizer.h"
+
+namespace counterflow {
+
+// The optimizer section on so many stages, its lists and sizes checked. Throws InputError.
+[[nodiscard]] Optimizer make_optimizer(const OptimizerConfig& config, int stages);
+
+// All copies of the pipeline together stay within what one pipeline may have. Throws InputError.
+void check_copies(const Config& config, int stages);
+
+}  // namespace counterflow
