@@ -111,6 +111,14 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
                                  path.string()));
   }
   const int ranks = config.ranks.value;
+  if (config.all_ranks() != ranks &&
+      file.rows.size() == static_cast<std::size_t>(config.all_ranks())) {
+    throw InputError(where, fmt::format("'{}' has the {} rows of {} pipelines side by side; a "
+                                        "schedule is of one, such as the schedule.csv written "
+                                        "beside it",
+                                        path.string(), file.rows.size(),
+                                        config.optimizer->data_parallel->value));
+  }
   if (file.rows.size() != static_cast<std::size_t>(ranks)) {
     throw InputError(
         config.ranks.where,

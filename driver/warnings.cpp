@@ -124,6 +124,15 @@ void unused_choice(const Plan& plan, std::vector<std::string>& out) {
                   what));
 }
 
+void unused_optimizer(const Plan& plan, std::vector<std::string>& out) {
+  const Problem& problem = plan.problem;
+  if (!problem.optimizer) return;
+  for (Stage stage = 0; stage < problem.stages(); ++stage) {
+    if (problem.needs_backward_weight(stage)) return;
+  }
+  out.emplace_back("the optimizer section has nothing to do: no stage is trained.");
+}
+
 }  // namespace
 
 std::vector<std::string> warnings(const Plan& plan, const Report& report) {
@@ -133,6 +142,7 @@ std::vector<std::string> warnings(const Plan& plan, const Report& report) {
   uneven_memory(plan, report, out);
   doubled_parameters(plan, out);
   unused_choice(plan, out);
+  unused_optimizer(plan, out);
   return out;
 }
 

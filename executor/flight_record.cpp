@@ -226,7 +226,7 @@ class Recorder {
     out_.text("failure").open_dict();
     out_.member("rank", failure_.rank).member("instruction", failure_.instruction);
     const RankProgram& there = program_.ranks[static_cast<std::size_t>(failure_.rank)];
-    out_.member("op", to_string(there.instructions[failure_.instruction].op));
+    out_.member("op", called(there, there.instructions[failure_.instruction]));
     out_.member("step", failure_.step).member("reason", failure_.reason).text("culprit");
     failure_.culprit ? out_.integer(*failure_.culprit) : out_.null();
     out_.close_dict();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace counterflow::exec {
@@ -66,16 +68,25 @@ std::optional<Failure> Interpreter::run_step(int step, Clock::time_point start, 
   std::vector<std::thread> threads;
   threads.reserve(lanes_.size());
   for (const auto& lane : lanes_) {
-    threads.emplace_back([this, &one = *lane] {
-      work(one);
-      backs_.release();
-    });
+    try {
+      threads.emplace_back([this, &one = *lane] {
+        work(one);
+        backs_.release();
+      });
+    } catch (const std::system_error& error) {
+      stop({static_cast<Rank>(ranks_.front()), 0, step,
+            std::string("of ") + std::to_string(lanes_.size()) + " streams " +
+                std::to_string(threads.size()) + " got a thread, the next did not (" +
+                error.what() + "); run fewer ranks here, or raise the limits of threads and memory",
+            static_cast<Rank>(ranks_.front())});
+      break;
+    }
   }
   if (size_ == 0) over_.release();
   while (!over_.try_acquire_for(kLookEvery)) {
     if (std::optional<Failure> failure = watch.look(*this)) stop(std::move(*failure));
   }
-  if (!stopped() || all_back(grace)) {
+  if (!stopped() || all_back(threads.size(), grace)) {
     for (std::thread& thread : threads) thread.join();
   } else {
     abandoned_ = true;
@@ -92,9 +103,9 @@ std::optional<Failure> Interpreter::run_step(int step, Clock::time_point start, 
   return failure_;
 }
 
-bool Interpreter::all_back(std::chrono::nanoseconds grace) {
+bool Interpreter::all_back(std::size_t threads, std::chrono::nanoseconds grace) {
   const auto until = Clock::now() + grace;
-  for (std::size_t n = 0; n < lanes_.size(); ++n) {
+  for (std::size_t n = 0; n < threads; ++n) {
     if (!backs_.try_acquire_until(until)) return false;
   }
   return true;

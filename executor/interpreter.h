@@ -115,7 +115,7 @@ class Interpreter final : public Transport::Listener {
   void one_end(Index index);
   [[nodiscard]] Interval& interval(Index index);
   void wake_all();
-  [[nodiscard]] bool all_back(std::chrono::nanoseconds grace);
+  [[nodiscard]] bool all_back(std::size_t threads, std::chrono::nanoseconds grace);
 
   const Parts parts_;
   const std::vector<std::uint32_t> ranks_;

@@ -100,7 +100,8 @@ std::string summary(const PredictionError& error) {
   const auto append = [&](std::string_view kind, std::string_view count, Time predicted,
                           Time measured, double share, std::string_view largest) {
     fmt::format_to(std::back_inserter(out), "  {:<10}{:>7}{:>14}{:>14}{:>13}{:>20}\n", kind, count,
-                   readable_time(predicted), readable_time(measured), signed_share(share), largest);
+                   readable_time(predicted), readable_time(measured),
+                   predicted == Time{0} ? "-" : signed_share(share), largest);
   };
   append("makespan", "", error.predicted_makespan, error.measured_makespan, error.makespan_error,
          "");

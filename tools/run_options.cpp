@@ -102,6 +102,20 @@ std::optional<RunInput> input_of_config(const RunOptions& options) {
                   .predicted = std::move(predicted.timeline)};
 }
 
+// What is said of a config has no place where a program is run as it stands.
+void refuse_overrides(const RunOptions& options) {
+  const std::string given = !options.schedule.empty()       ? "--schedule"
+                            : !options.ranks.empty()        ? "--ranks"
+                            : !options.microbatches.empty() ? "--microbatches"
+                            : !options.chunks.empty()       ? "--chunks"
+                            : !options.settings.empty()     ? "--set"
+                                                            : "";
+  if (given.empty()) return;
+  throw InputError(
+      fmt::format("{} changes a config, and --program runs {} as it stands; leave one of them out",
+                  given, options.program));
+}
+
 }  // namespace
 
 void add_run_options(CLI::App& command, RunOptions& options) {
@@ -145,6 +159,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
 }
 
 std::optional<RunInput> run_input(const RunOptions& options) {
+  if (!options.program.empty()) refuse_overrides(options);
   if (!options.faults.empty() && options.backend != "gloo") {
     throw InputError("--fault needs --backend gloo: only there can a rank fail alone");
   }

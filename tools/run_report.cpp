@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "executor/progress.h"
 #include "report/format.h"
 #include "report/json/writer.h"
 #include "report/report_json.h"
@@ -50,9 +51,8 @@ RunReport make_run_report(const RunOptions& options, const RunInput& input,
   report.steps = options.steps;
   report.failure = failure;
   if (report.failure) {
-    report.failed_op = to_string(input.program.ranks[static_cast<std::size_t>(report.failure->rank)]
-                                     .instructions[report.failure->instruction]
-                                     .op);
+    const RankProgram& rank = input.program.ranks[static_cast<std::size_t>(report.failure->rank)];
+    report.failed_op = exec::called(rank, rank.instructions[report.failure->instruction]);
   }
   report.makespans = steps.makespans();
   if (report.makespans.empty()) return report;

@@ -110,11 +110,18 @@ RunResult run_as(const LaunchedRank& place, const Program& program, Compute& com
   return std::move(result.run);
 }
 
+std::filesystem::path temporary_folder() {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (error) throw EnvironmentError("TMPDIR names no folder that can be used: " + error.message());
+  return folder;
+}
+
 // A folder of its own, gone when it goes.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "counterflow.XXXXXX").string();
+    std::string path = (temporary_folder() / "counterflow.XXXXXX").string();
     if (mkdtemp(path.data()) == nullptr) {
       throw EnvironmentError("cannot make a folder like " + path);
     }

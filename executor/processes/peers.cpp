@@ -14,6 +14,13 @@ void Peers::heard(int peer) {
   peers_[static_cast<std::size_t>(peer)].last_heard = Clock::now();
 }
 
+void Peers::excuse(std::chrono::nanoseconds pause) {
+  const std::scoped_lock lock(mutex_);
+  for (Peer& peer : peers_) {
+    peer.last_heard += std::chrono::duration_cast<Clock::duration>(pause);
+  }
+}
+
 void Peers::note(int peer, const Frame& frame, std::span<const std::byte> body) {
   {
     const std::scoped_lock lock(mutex_);

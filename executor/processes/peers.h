@@ -25,6 +25,8 @@ class Peers {
   Peers(int size, int me, std::chrono::nanoseconds silence);
 
   void heard(int peer);
+  // This rank has not run itself for so long: nobody's silence of that time counts.
+  void excuse(std::chrono::nanoseconds pause);
   void note(int peer, const Frame& frame, std::span<const std::byte> body);
   void lose(int peer, const std::string& why);
   void forget(int peer, FrameKind kind);

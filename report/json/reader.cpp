@@ -60,7 +60,7 @@ std::optional<OpKind> kind_with_token(std::string_view text) {
   return std::nullopt;
 }
 
-// The inverse of to_string(Op): each letter means itself, whatever stands beside it.
+// What the writer makes of an op: each letter means itself, whatever stands beside it.
 std::optional<Op> op_named(std::string_view text) {
   Op op;
   if (text.empty()) return op;
@@ -82,6 +82,10 @@ std::optional<Op> op_named(std::string_view text) {
     const auto microbatch = take_number(text, std::numeric_limits<Microbatch>::max());
     if (!microbatch) return std::nullopt;
     op.microbatch = static_cast<Microbatch>(*microbatch);
+  } else if (!text.empty()) {
+    const auto bucket = take_number(text, kMaxMicrobatches);
+    if (!bucket) return std::nullopt;
+    op.microbatch = static_cast<Microbatch>(*bucket);
   }
   if (!text.empty()) return std::nullopt;
   return op;

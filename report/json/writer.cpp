@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "scheduler/ir/schedule_file.h"
 
@@ -39,6 +40,8 @@ void append_quoted(std::string& out, std::string_view text) {
 void append_quoted(std::string& out, const Op& op) {
   out += '"';
   if (op.kind != OpKind::none) append_text(out, op);
+  // Which of several reductions of a stage.
+  if (!has_microbatch(op.kind) && op.microbatch > 0) out += std::to_string(op.microbatch);
   out += '"';
 }
 

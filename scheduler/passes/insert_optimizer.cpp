@@ -182,10 +182,20 @@ class RankOptimizer {
     const CommunicatorId communicator =
         communicators_.of(CommunicatorKind::data_parallel, sum.holders);
     // The bucket in the place of the microbatch.
-    const Op op{OpKind::reduce_gradients, 0, static_cast<std::uint16_t>(sum.stages.front()),
-                static_cast<Microbatch>(sum.bucket)};
+    Op op = named(sum);
+    op.kind = OpKind::reduce_gradients;
+    op.microbatch = static_cast<Microbatch>(sum.bucket);
     const std::uint32_t before = use.instruction;
     use.instruction = all_reduce(communicator, op, use.slot, ++use.version, sum.size, before);
+  }
+
+  // By the first chunk of the rank that adds to it.
+  [[nodiscard]] Op named(const GradientSums::Sum& sum) const {
+    const auto chunks = problem_.placement.chunks_of(number_);
+    const auto own = std::ranges::find_if(chunks, [&](const Chunk& chunk) {
+      return std::ranges::find(sum.stages, chunk.stage) != sum.stages.end();
+    });
+    return {OpKind::none, own->replica, static_cast<std::uint16_t>(own->stage), 0};
   }
 
   // Appends one that waits for an earlier instruction; its index.

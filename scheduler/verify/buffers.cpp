@@ -135,8 +135,11 @@ class BufferChecker {
     for (const Op& op : {instruction.op, instruction.paired}) {
       if (uses_buffers(op)) check_op(op);
     }
-    if (instruction.op.kind == OpKind::gradient_norm) check_norm(instruction.op);
-    if (instruction.op.kind == OpKind::optimizer_step) check_step(instruction.op);
+    // Without an optimizer, as a file may have them, they touch nothing of ours.
+    if (problem_.optimizer) {
+      if (instruction.op.kind == OpKind::gradient_norm) check_norm(instruction.op);
+      if (instruction.op.kind == OpKind::optimizer_step) check_step(instruction.op);
+    }
     if (accesses_.size() == needed_) return;
     out_.resize(faults);
     fault("buffer", instruction.op,
@@ -176,7 +179,7 @@ class BufferChecker {
     for (const GradientSums::Id id : sums_.of(op.stage)) {
       check_next(complete(id), false, false, op);
     }
-    if (!problem_.optimizer || !problem_.optimizer->global_norm) return;
+    if (!problem_.optimizer->global_norm) return;
     check_next(norm(problem_.ranks() > 1 ? kOfAll : kOfRank), false, false, op);
   }
 

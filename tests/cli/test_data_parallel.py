@@ -103,3 +103,42 @@ def test_refuses_more_than_there_can_be(counterflow, config):
     err = counterflow("simulate", config(text), code=2).err
     assert "optimizer.data_parallel" in err
     assert "128 pipelines of 8000 microbatches have 1024000; at most 1000000" in err
+
+
+def test_a_program_with_buckets_reads_back(counterflow, config, tmp_path):
+    path = config(CONFIG % ("1f1b", 2))
+    counterflow("compile", path, "-o", "out", "--emit", "program.json,program.csv", code=0)
+    done = counterflow(
+        "run", "--program", "out/program.json", "--backend", "virtual", "--json", code=0
+    ).json
+    config_done = counterflow("run", path, "--backend", "virtual", "--json", code=0).json
+    assert done["program_hash"] == config_done["program_hash"]
+    err = counterflow(
+        "run", "--program", "out/program.json", "--ranks", 2, "--backend", "virtual", code=2
+    ).err
+    assert "--ranks changes a config" in err
+    err = counterflow(
+        "simulate", path, "--schedule", "out/program.csv", "--set", "pipeline.placement=loop",
+        code=2,
+    ).err
+    assert "8 rows of 2 pipelines side by side" in err
+
+
+@pytest.mark.parametrize("optimizer", ["global_norm: true", "tied: [{stages: [0, 3], size: 1MiB}]"])
+def test_a_file_may_say_what_follows_the_last_gradient(counterflow, config, optimizer):
+    text = (CONFIG % ("1f1b", 1)).replace("global_norm: true", optimizer)
+    path = config(text)
+    first = counterflow("compile", path, "-o", "out", "--emit", "csv,report.json", code=0)
+    assert first.code == 0
+    again = counterflow(
+        "simulate", path, "--schedule", "out/program.csv", "--set", "pipeline.placement=loop",
+        "--json", code=0,
+    ).json
+    assert any("optimizer section is not used" in each for each in again["warnings"])
+
+
+def test_an_optimizer_with_nothing_to_do_is_said(counterflow, config):
+    text = (CONFIG % ("forward-only", 1))
+    report = counterflow("simulate", config(text), "--json", code=0).json
+    assert any("no stage is trained" in each for each in report["warnings"])
+    assert "step_ns" not in report

@@ -128,6 +128,13 @@ INJECTIONS = int(os.environ.get("COUNTERFLOW_INJECTIONS", "16"))
 
 
 @needs_gloo
+def test_without_a_folder_for_temporary_files_it_says_so(counterflow, config):
+    env = without_launcher() | {"TMPDIR": "/nowhere"}
+    err = counterflow("run", config(CONFIG), "--backend", "gloo", env=env, code=4).err
+    assert "TMPDIR" in err
+
+
+@needs_gloo
 def test_runs_pipelines_side_by_side(gloo):
     text = CONFIG.replace("ranks: 3", "ranks: 2")
     text += "optimizer: {data_parallel: 2, gradients: 4KiB, bucket: 2KiB, step: 1ms}\n"
