@@ -141,7 +141,7 @@ def test_arrays_that_are_no_schedule_are_refused():
         cf.Schedule.from_arrays("s", [np.zeros(3)])
     with pytest.raises(TypeError):
         cf.Schedule.from_arrays("s", [array.reshape(1, -1)])
-    for field, value in (("kind", 99), ("replica", 7), ("microbatch", -1), ("kind", 0)):
+    for field, value in (("kind", 99), ("microbatch", -1), ("kind", 0)):
         wrong = array.copy()
         wrong["first"][field] = value
         with pytest.raises(cf.InputError):
