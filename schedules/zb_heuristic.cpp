@@ -89,8 +89,12 @@ class CostDriven {
     return problem_.costs.duration(compute_op(kind, r, n));
   }
 
-  // A rank is the stage that it holds.
-  [[nodiscard]] Time hop(Rank from, Rank to) const { return problem_.hop(from, to, 0); }
+  // The message of `from`'s F, or the gradient that comes back for it, between the two ranks.
+  [[nodiscard]] Time hop(Rank source, Rank destination, Stage from) const {
+    const Bytes size = problem_.message[static_cast<std::size_t>(from)];
+    return problem_.links.latency(source, destination) + problem_.links.occupancy(size) +
+           problem_.links.passage(source, destination, size);
+  }
 
   [[nodiscard]] Bytes limit(Rank r) const {
     const MemoryLimits& limits = problem_.limits;
@@ -141,7 +145,7 @@ class CostDriven {
         for (const Stage feeder : problem_.graph.predecessors(r)) {
           begin = std::max(begin,
                            begins[static_cast<std::size_t>(feeder)][static_cast<std::size_t>(n)] +
-                               duration(OpKind::forward, feeder, n) + hop(feeder, r));
+                               duration(OpKind::forward, feeder, n) + hop(feeder, r, feeder));
         }
         row.push_back(begin);
         clock = begin + duration(OpKind::forward, r, n);
@@ -205,8 +209,8 @@ class CostDriven {
   [[nodiscard]] Time forward_arrival(Rank r, Microbatch n) const {
     Time arrival{0};
     for (const Stage feeder : problem_.graph.predecessors(r)) {
-      arrival = std::max(arrival,
-                         rank(feeder).forward_ends[static_cast<std::size_t>(n)] + hop(feeder, r));
+      arrival = std::max(
+          arrival, rank(feeder).forward_ends[static_cast<std::size_t>(n)] + hop(feeder, r, feeder));
     }
     return arrival;
   }
@@ -214,8 +218,8 @@ class CostDriven {
   [[nodiscard]] Time gradient_arrival(Rank r, Microbatch n) const {
     Time arrival = rank(r).forward_ends[static_cast<std::size_t>(n)];
     for (const Stage user : problem_.graph.successors(r)) {
-      arrival =
-          std::max(arrival, rank(user).gradient_ends[static_cast<std::size_t>(n)] + hop(user, r));
+      arrival = std::max(arrival,
+                         rank(user).gradient_ends[static_cast<std::size_t>(n)] + hop(user, r, r));
     }
     return arrival;
   }
@@ -246,7 +250,7 @@ class CostDriven {
       Time arrival = begins[0] + duration(OpKind::forward, r, 0);
       for (const Stage user : problem_.graph.successors(r)) {
         least = std::max(least, rank(user).first_forwards + 1);
-        arrival = std::max(arrival, rank(user).gradient_estimate + hop(user, r));
+        arrival = std::max(arrival, rank(user).gradient_estimate + hop(user, r, r));
       }
       const Microbatch most = std::min(room_[static_cast<std::size_t>(r)], microbatches_);
       Microbatch count = 1;
@@ -281,7 +285,7 @@ class CostDriven {
         const Line& line = rank(user);
         estimate =
             std::max(estimate, line.gradient_estimate +
-                                   duration(OpKind::backward_input, user, round) + hop(user, r));
+                                   duration(OpKind::backward_input, user, round) + hop(user, r, r));
       }
     }
   }

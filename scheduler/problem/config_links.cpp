@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -77,31 +76,6 @@ Links read_latency_pairs(const Cursor& at, int ranks, double bandwidth) {
   return {ranks, std::move(table), bandwidth};
 }
 
-DataType read_packing(const Cursor& at) {
-  return at.choice({"bf16", "fp8"}) == "fp8" ? DataType::fp8 : DataType::bf16;
-}
-
-Compression read_compression(const Cursor& at) {
-  Compression compression;
-  if (!at.is_map()) {
-    compression.activations = compression.gradients = read_packing(at);
-    return compression;
-  }
-  at.allow_keys({"activations", "gradients", "rate"});
-  if (const auto c = at.find("activations")) compression.activations = read_packing(*c);
-  if (const auto c = at.find("gradients")) compression.gradients = read_packing(*c);
-  if (!compression.any()) at.fail("compresses nothing; add for example activations: fp8");
-  if (const auto c = at.find("rate")) compression.rate = c->rate();
-  return compression;
-}
-
-// The size that must be there for `key`, if nothing says it.
-void need_message(const std::optional<Cursor>& key, bool has_message) {
-  if (key && !has_message) {
-    key->fail("given without links.message, the size it carries; add for example message: 56MiB");
-  }
-}
-
 // One latency for all links, or a table.
 Links links_of(const std::optional<Cursor>& latency, const Config& config, double bandwidth) {
   if (!latency) return Links(Time{0}, bandwidth);
@@ -122,7 +96,7 @@ std::pair<Rank, Rank> read_rank_pair(const Cursor& at, int ranks) {
 }
 
 void read_links(const Cursor& at, Config& config) {
-  at.allow_keys({"latency", "bandwidth", "message", "compress"});
+  at.allow_keys({"latency", "bandwidth", "message"});
   const auto rate = at.find("bandwidth");
   const auto message = at.find("message");
   const double bandwidth = rate ? rate->rate() : 0;
@@ -133,10 +107,9 @@ void read_links(const Cursor& at, Config& config) {
   if (message && config.layers && config.message->is_list) {
     message->fail("a list beside layers; give one size for all, or each layer its message");
   }
-  need_message(rate, message || layers_say);
-  const auto compress = at.find("compress");
-  need_message(compress, message || layers_say);
-  if (compress) config.compression = compress->located(read_compression);
+  if (rate && !message && !layers_say) {
+    rate->fail("given without links.message, the size it carries; add for example message: 56MiB");
+  }
   config.links = links_of(at.find("latency"), config, bandwidth);
 }
 
