@@ -24,7 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 using exec::Buffer;
 using exec::Fault;
-using exec::FaultKind;
 using exec::RankResult;
 using testing::run_all;
 
@@ -237,15 +236,8 @@ TEST(Processes, NameWhoSpoiledAMessageOfACollective) {
   for (Bytes& size : problem.message) size = Bytes{16};
   for (StageMemory& memory : problem.memory) memory = {Bytes{32}, Bytes{400}};
   const Program program = compile(problem, generate(family, problem));
-  const std::vector<std::pair<FaultKind, const char*>> kinds = {
-      {FaultKind::drop, "does not arrive"},
-      {FaultKind::duplicate, "for the second time"},
-      {FaultKind::reorder, ""},
-      {FaultKind::corrupt, "other bytes"},
-      {FaultKind::size, "B of"},
-  };
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
-    const auto& [kind, words] = kinds[seed % kinds.size()];
+    const auto& [kind, words] = testing::kSpoiled[seed % testing::kSpoiled.size()];
     const auto rank = static_cast<Rank>(seed % 3);
     const std::uint32_t sent = messages_of(program, program.ranks[static_cast<std::size_t>(rank)]);
     // From the last one backwards: those after the last gradient are collectives.
@@ -253,17 +245,7 @@ TEST(Processes, NameWhoSpoiledAMessageOfACollective) {
     SCOPED_TRACE(std::string(words) + " by rank " + std::to_string(fault.rank) + ", message " +
                  std::to_string(fault.at) + " of " + std::to_string(sent));
     Nothing compute;
-    // Only what does not come has to be waited for.
-    const auto patience = kind == FaultKind::drop ? 2s : 60s;
-    const auto results =
-        run_all(program, compute, {.run = {.steps = 2}, .patience = patience}, {fault});
-    for (const RankResult& result : results) {
-      ASSERT_TRUE(result.run.failure);
-      EXPECT_EQ(result.run.failure->culprit, fault.rank) << result.run.failure->reason;
-      EXPECT_NE(result.run.failure->reason.find(words), std::string::npos)
-          << result.run.failure->reason;
-      EXPECT_TRUE(result.run.steps.empty());
-    }
+    testing::expect_named(program, compute, fault, words);
   }
 }
 

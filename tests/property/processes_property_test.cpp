@@ -23,7 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using exec::Fault;
-using exec::FaultKind;
 using exec::ProcessSettings;
 using exec::RankResult;
 using testing::ExpectedValues;
@@ -78,31 +77,14 @@ TEST(Processes, ComputeTheSame) {
 // All ranks stop, and all that say so name the one that did it.
 TEST(Processes, NameWhoSpoiledAMessage) {
   const Program program = one_forward_one_backward(3, 4);
-  const std::vector<std::pair<FaultKind, const char*>> kinds = {
-      {FaultKind::drop, "does not arrive"},
-      {FaultKind::duplicate, "for the second time"},
-      {FaultKind::reorder, ""},
-      {FaultKind::corrupt, "other bytes"},
-      {FaultKind::size, "B of"},
-  };
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
-    const auto& [kind, words] = kinds[seed % kinds.size()];
+    const auto& [kind, words] = testing::kSpoiled[seed % testing::kSpoiled.size()];
     // Each rank of three sends at least four messages in a step.
     const Fault fault{kind, static_cast<Rank>(seed % 3), (seed * 7) % 4};
     SCOPED_TRACE(std::string(words) + " by rank " + std::to_string(fault.rank) + ", message " +
                  std::to_string(fault.at));
     ValueCompute compute;
-    // Only what does not come has to be waited for.
-    const auto patience = kind == FaultKind::drop ? 2s : 60s;
-    const auto results =
-        run_all(program, compute, {.run = {.steps = 2}, .patience = patience}, {fault});
-    for (const RankResult& result : results) {
-      ASSERT_TRUE(result.run.failure);
-      EXPECT_EQ(result.run.failure->culprit, fault.rank) << result.run.failure->reason;
-      EXPECT_NE(result.run.failure->reason.find(words), std::string::npos)
-          << result.run.failure->reason;
-      EXPECT_TRUE(result.run.steps.empty());
-    }
+    testing::expect_named(program, compute, fault, words);
   }
 }
 

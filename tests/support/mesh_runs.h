@@ -1,7 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <chrono>
 #include <functional>
 #include <future>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/processes/faults.h"
@@ -34,6 +39,31 @@ namespace counterflow::testing {
     const Program& program, exec::Compute& compute, const exec::ProcessSettings& settings,
     const std::vector<exec::Fault>& faults = {}) {
   return run_all(program, [&](int) -> exec::Compute& { return compute; }, settings, faults);
+}
+
+// Ways to spoil a message, and words by which each is told.
+inline const std::vector<std::pair<exec::FaultKind, const char*>> kSpoiled = {
+    {exec::FaultKind::drop, "does not arrive"},
+    {exec::FaultKind::duplicate, "for the second time"},
+    {exec::FaultKind::reorder, ""},
+    {exec::FaultKind::corrupt, "other bytes"},
+    {exec::FaultKind::size, "B of"},
+};
+
+// Every rank stops before a step has ended, and names who spoiled a message, in these words.
+inline void expect_named(const Program& program, exec::Compute& compute, const exec::Fault& fault,
+                         const std::string& words) {
+  // Only what does not come has to be waited for.
+  const std::chrono::seconds patience(fault.kind == exec::FaultKind::drop ? 2 : 60);
+  const auto results =
+      run_all(program, compute, {.run = {.steps = 2}, .patience = patience}, {fault});
+  for (const exec::RankResult& result : results) {
+    ASSERT_TRUE(result.run.failure);
+    EXPECT_EQ(result.run.failure->culprit, fault.rank) << result.run.failure->reason;
+    EXPECT_NE(result.run.failure->reason.find(words), std::string::npos)
+        << result.run.failure->reason;
+    EXPECT_TRUE(result.run.steps.empty());
+  }
 }
 
 }  // namespace counterflow::testing

@@ -14,9 +14,13 @@
 #include "scheduler/passes/compile.h"
 #include "schedules/registry.h"
 #include "tests/support/problems.h"
+#include "tests/support/programs.h"
 
 namespace counterflow {
 namespace {
+
+using testing::find;
+using testing::one_forward_one_backward;
 
 // An entry as PyTorch writes it.
 struct Posted {
@@ -60,21 +64,6 @@ Finding verdict_of(const std::vector<FlightDump>& dumps, const Program* program 
   const Diagnosis diagnosis = diagnose(dumps, program);
   EXPECT_NE(diagnosis.verdict(), nullptr);
   return diagnosis.verdict() == nullptr ? Finding{} : *diagnosis.verdict();
-}
-
-Program one_forward_one_backward(int ranks, int microbatches) {
-  const Family& family = *find_family("1f1b");
-  const Problem problem = testing::family_problem(family, ranks, 1, microbatches);
-  return compile(problem, generate(family, problem));
-}
-
-// The first instruction of a rank that a schedule file would call so.
-std::uint32_t find(const Program& program, std::size_t rank, const Op& op) {
-  const auto& list = program.ranks[rank].instructions;
-  for (std::uint32_t i = 0; i < list.size(); ++i) {
-    if (list[i].op == op) return i;
-  }
-  throw std::logic_error("no such instruction");
 }
 
 // What a run that stopped leaves, read back.

@@ -9,6 +9,7 @@
 #include "scheduler/passes/compile.h"
 #include "schedules/registry.h"
 #include "tests/support/problems.h"
+#include "tests/support/programs.h"
 
 namespace counterflow {
 namespace {
@@ -17,25 +18,12 @@ using exec::ComputeCall;
 using exec::Failure;
 using exec::RunResult;
 using exec::RunSettings;
+using testing::find;
+using testing::one_forward_one_backward;
 
 struct Nothing final : exec::Compute {
   void run(const ComputeCall&) override {}
 };
-
-Program one_forward_one_backward(int ranks, int microbatches) {
-  const Family& family = *find_family("1f1b");
-  const Problem problem = testing::family_problem(family, ranks, 1, microbatches);
-  return compile(problem, generate(family, problem));
-}
-
-// The first instruction of a rank that a schedule file would call so.
-std::uint32_t find(const Program& program, std::size_t rank, const Op& op) {
-  const auto& list = program.ranks[rank].instructions;
-  for (std::uint32_t i = 0; i < list.size(); ++i) {
-    if (list[i].op == op) return i;
-  }
-  throw std::logic_error("no such instruction");
-}
 
 // Both backends must say the same.
 std::string failure_of(const Program& program, const RunSettings& settings = {}) {
