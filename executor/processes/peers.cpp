@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 namespace counterflow::exec {
+namespace {
+
+constexpr std::chrono::milliseconds kOwnPause(500);  // a rank that runs looks much more often
+
+}  // namespace
 
 Peers::Peers(int size, int me, std::chrono::nanoseconds silence)
     : me_(me), silence_(silence), peers_(static_cast<std::size_t>(size)) {
@@ -14,11 +19,13 @@ void Peers::heard(int peer) {
   peers_[static_cast<std::size_t>(peer)].last_heard = Clock::now();
 }
 
-void Peers::excuse(std::chrono::nanoseconds pause) {
+void Peers::look(Clock::time_point now) {
   const std::scoped_lock lock(mutex_);
-  for (Peer& peer : peers_) {
-    peer.last_heard += std::chrono::duration_cast<Clock::duration>(pause);
+  const auto pause = now - last_look_;
+  if (last_look_ != Clock::time_point() && pause > kOwnPause) {
+    for (Peer& peer : peers_) peer.last_heard += pause;
   }
+  last_look_ = now;
 }
 
 void Peers::note(int peer, const Frame& frame, std::span<const std::byte> body) {

@@ -25,8 +25,10 @@ class Peers {
   Peers(int size, int me, std::chrono::nanoseconds silence);
 
   void heard(int peer);
-  // This rank has not run itself for so long: nobody's silence of that time counts.
-  void excuse(std::chrono::nanoseconds pause);
+  // This rank looks around, as it does all the time. Where it has not run for a while (a machine
+  // that was stopped, or has far too much to do), what the others said waits to be heard, and their
+  // silence of that time does not count.
+  void look(Clock::time_point now);
   void note(int peer, const Frame& frame, std::span<const std::byte> body);
   void lose(int peer, const std::string& why);
   void forget(int peer, FrameKind kind);
@@ -68,6 +70,7 @@ class Peers {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Peer> peers_;
+  Clock::time_point last_look_;
   std::optional<Failure> stop_;
 };
 

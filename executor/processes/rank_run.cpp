@@ -29,8 +29,7 @@ using namespace std::chrono_literals;
 
 constexpr int kPings = 8;
 constexpr auto kSilence = 3s;  // a loaded machine may keep a rank from saying anything for a while
-constexpr auto kOwnPause = 500ms;  // a rank that runs looks around much more often
-constexpr auto kClosing = 3s;      // for the last word to reach those that still listen
+constexpr auto kClosing = 3s;  // for the last word to reach those that still listen
 constexpr auto kStartDelay = 2ms;  // from the word to begin to the begin
 
 std::int64_t since_epoch(Clock::time_point at) {
@@ -155,12 +154,7 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
 
   void send_heartbeat() {
     const auto now = Clock::now();
-    // On a machine that was stopped, or has far too much to do, what the others said has come
-    // meanwhile and waits to be heard.
-    if (now - last_look_ > kOwnPause && last_look_ != Clock::time_point()) {
-      peers_.excuse(now - last_look_);
-    }
-    last_look_ = now;
+    peers_.look(now);
     if (now - last_heartbeat_ < 100ms) return;
     last_heartbeat_ = now;
     broadcast({.kind = FrameKind::heartbeat});
@@ -429,7 +423,7 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
   Peers peers_;
   std::vector<RankTimeline> measured_;  // [step] of this rank
   std::int64_t offset_ = 0;             // ns to add to this clock for rank 0's
-  Clock::time_point last_heartbeat_, last_look_;
+  Clock::time_point last_heartbeat_;
   bool asking_ = false;
   Clock::time_point asked_at_, ask_again_;
   Index suspected_ = 0;
