@@ -12,6 +12,7 @@
 #include "scheduler/bounds/lower_bound.h"
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/ir/schedule_file.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/verify/verify.h"
 
 // scheduler/problem, graph and bounds: what a schedule is made for, and what an order costs.
@@ -192,9 +193,7 @@ void bind_problem(py::module_& module) {
   problem.def_property_readonly("ranks", &Problem::ranks)
       .def_property_readonly("stages", &Problem::stages)
       .def_readonly("microbatches", &Problem::microbatches)
-      .def_property_readonly(
-          "data_parallel",
-          [](const Problem& p) { return p.optimizer ? p.optimizer->data_parallel : 1; })
+      .def_property_readonly("data_parallel", &data_parallel)
       .def_property_readonly("replicas", [](const Problem& p) { return p.placement.replicas(); })
       .def_readonly("forward_only", &Problem::forward_only)
       .def_property_readonly("phases", phases_of)

@@ -47,7 +47,7 @@ MicrobatchFactors repeated(MicrobatchFactors factors, const std::vector<Phase>& 
 }  // namespace
 
 Problem in_copies(Problem one) {
-  const int copies = one.optimizer ? one.optimizer->data_parallel : 1;
+  const int copies = data_parallel(one);
   if (copies == 1 || one.placement.copies() > 1) return one;
   const std::vector<Phase> phases = phases_of(one);
   one.links = one.links.in_copies(copies);
@@ -66,7 +66,7 @@ Problem in_copies(Problem one) {
 }
 
 Schedule in_copies(const Problem& one, Schedule schedule) {
-  const int copies = one.optimizer ? one.optimizer->data_parallel : 1;
+  const int copies = data_parallel(one);
   if (copies == 1) return schedule;
   const std::vector<Phase> phases = phases_of(one);
   const auto moved = [&](Op op, int copy) {

@@ -8,6 +8,11 @@
 // simulated and run is all of them.
 namespace counterflow {
 
+// How many pipelines there are side by side; 1 without an optimizer.
+[[nodiscard]] inline int data_parallel(const Problem& one) {
+  return one.optimizer ? one.optimizer->data_parallel : 1;
+}
+
 // The problem of all copies, from that of one pipeline: Optimizer::data_parallel times its ranks
 // and its microbatches. Costs, limits and links within a copy are those of the one; a link between
 // two copies has the latency that its ends have in one pipeline, between the copies of a rank the

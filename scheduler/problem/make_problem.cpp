@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/problem/config.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/problem/keep_together.h"
 #include "scheduler/problem/make_keeping.h"
 #include "scheduler/problem/make_optimizer.h"
@@ -164,10 +165,6 @@ Time longest_moves(const Problem& problem, Stage stage) {
   return longest;
 }
 
-int copies_of(const Problem& problem) {
-  return problem.optimizer ? problem.optimizer->data_parallel : 1;
-}
-
 // Nanoseconds of all reductions and steps one after the other.
 double optimizer_time(const Problem& problem) {
   if (!problem.optimizer) return 0;
@@ -177,7 +174,7 @@ double optimizer_time(const Problem& problem) {
     const double whole = count(problem.links.longest_hop(problem.optimizer->gradients[index(s)]));
     const double empty = count(problem.links.longest_hop(Bytes{0}));
     total += count(problem.optimizer->step[index(s)]) +
-             2.0 * problem.ranks() * copies_of(problem) *
+             2.0 * problem.ranks() * data_parallel(problem) *
                  (whole + static_cast<double>(kMaxBuckets) * empty);
   }
   return total;
@@ -201,7 +198,7 @@ double total_time(const Problem& problem, double jitter) {
     total += forward * count(cost.forward) + input * count(cost.backward_input) +
              weight * count(cost.backward_weight) + messages * problem.microbatches * hop;
   }
-  return total * jitter * copies_of(problem);
+  return total * jitter * data_parallel(problem);
 }
 
 // Bytes of every activation and every message of the run, beside the largest static memory.
@@ -219,7 +216,7 @@ double total_bytes(const Problem& problem) {
       total += static_cast<double>(problem.optimizer->gradients[index(s)].value);
     }
   }
-  return total * copies_of(problem);
+  return total * data_parallel(problem);
 }
 
 void check_totals(const Config& config, const Problem& problem) {
