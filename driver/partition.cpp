@@ -45,6 +45,7 @@ Config stages_as_layers(const Plan& plan) {
   layers.has_backward_input = layers.has_backward_weight = true;
   layers.has_activation = config.activation.has_value();
   layers.has_message = config.message.has_value();
+  const std::vector<PackingCost> packing = packing_costs(problem);
   for (Stage s = 0; s < problem.stages(); ++s) {
     const auto stage = static_cast<std::size_t>(s);
     Layer layer;
@@ -52,6 +53,8 @@ Config stages_as_layers(const Plan& plan) {
     layer.letter = 's';
     layer.role = LayerRole::other;
     layer.cost = problem.costs.stages()[stage];
+    layer.cost.forward -= packing[stage].forward;  // made anew for each cut
+    layer.cost.backward_input -= packing[stage].gradient;
     layer.activation = problem.memory[stage].activation;
     layer.kept_for_weight = problem.memory[stage].kept_for_weight;
     layer.message = problem.message[stage];

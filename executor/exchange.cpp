@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
+#include <span>
+#include <vector>
 
+#include "executor/codec.h"
 #include "executor/progress.h"
 
 namespace counterflow::exec {
@@ -50,14 +51,15 @@ bool Exchange::meets(Matching::End send, std::uint8_t mine, std::uint8_t other) 
 Exchange::Outcome Exchange::post_send(Matching::End send, Matching::End receive) {
   Outcome outcome;
   if (buffered_) {
-    const Buffer bytes = data(send);
-    buffers_[send.rank][send.transfer].assign(bytes.begin(), bytes.end());
+    std::vector<std::byte>& left = buffers_[send.rank][send.transfer];
+    const std::span<const std::byte> bytes = leaving(transfer(send), data(send), left);
+    if (bytes.data() != left.data()) left.assign(bytes.begin(), bytes.end());
     if (!use(send, outcome)) return outcome;
     outcome.mine = true;
   }
   if (!meets(send, kSent, kReceiving)) return outcome;
   if (!buffered_ && !use(send, outcome)) return outcome;
-  deliver(send, receive, data(send), outcome);
+  deliver(send, receive, outcome);
   outcome.mine = outcome.other = true;
   return outcome;
 }
@@ -66,12 +68,11 @@ Exchange::Outcome Exchange::post_receive(Matching::End receive, Matching::End se
   if (!meets(send, kReceiving, kSent)) return {};
   Outcome outcome{.mine = true, .other = !buffered_};
   if (!buffered_ && !use(send, outcome)) return outcome;
-  deliver(send, receive, buffered_ ? Buffer(buffers_[send.rank][send.transfer]) : data(send),
-          outcome);
+  deliver(send, receive, outcome);
   return outcome;
 }
 
-void Exchange::deliver(Matching::End send, Matching::End receive, Buffer from, Outcome& outcome) {
+void Exchange::deliver(Matching::End send, Matching::End receive, Outcome& outcome) {
   const Transfer& sent = transfer(send);
   const Transfer& expected = transfer(receive);
   if (sent.payload != expected.payload || sent.size != expected.size ||
@@ -80,9 +81,9 @@ void Exchange::deliver(Matching::End send, Matching::End receive, Buffer from, O
     return;
   }
   if (!use(receive, outcome)) return;
-  const Buffer to = data(receive);
-  const std::size_t size = std::min(from.size(), to.size());
-  if (size > 0) std::memcpy(to.data(), from.data(), size);
+  if (buffered_) return arriving(expected, buffers_[send.rank][send.transfer], data(receive));
+  std::vector<std::byte> packed;
+  arriving(expected, leaving(sent, data(send), packed), data(receive));
 }
 
 std::string Exchange::mismatch(Matching::End send, Matching::End receive) const {

@@ -18,8 +18,9 @@ namespace counterflow::exec {
 enum class Posting : std::uint8_t { any_thread, one_thread };
 
 // How messages pass between ranks of one process. Both ends post; whoever comes second copies the
-// bytes from slot to slot, after comparing what the two ends say they carry and the versions of the
-// slots. A buffered send leaves a copy and goes. Nobody ever blocks here.
+// bytes from slot to slot, packed and unpacked as they travel, after comparing what the two ends
+// say they carry and the versions of the slots. A buffered send leaves a copy, packed, and goes.
+// Nobody ever blocks here.
 class Exchange {
  public:
   // What is wrong, in words, and at which end: a message that is not what its receiver expects is
@@ -52,7 +53,7 @@ class Exchange {
   [[nodiscard]] Outcome post_receive(Matching::End receive, Matching::End send);
   // Notes that an end is there; was the other?
   [[nodiscard]] bool meets(Matching::End send, std::uint8_t mine, std::uint8_t other);
-  void deliver(Matching::End send, Matching::End receive, Buffer from, Outcome& outcome);
+  void deliver(Matching::End send, Matching::End receive, Outcome& outcome);
   // How the two ends of a message that do not match differ, in words.
   [[nodiscard]] std::string mismatch(Matching::End send, Matching::End receive) const;
   // False if the slot does not hold what the transfer means; then the outcome says so.

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "executor/codec.h"
+
 namespace counterflow::reference {
 namespace {
 
@@ -52,7 +54,22 @@ class Step {
     std::vector<T> output;
     std::vector<T> saved;
     std::vector<T> input_gradient;
+    // The two as another rank has them; empty where they travel as they are.
+    std::vector<T> sent_output, sent_gradient;
   };
+
+  // What comes out of packing and unpacking, nothing if the type does not pack.
+  static std::vector<T> sent(DataType type, const std::vector<T>& values) {
+    if (!is_packed(type)) return {};
+    std::vector<float> elements(values.begin(), values.end());
+    exec::pass_through(type, elements);
+    return {elements.begin(), elements.end()};
+  }
+
+  [[nodiscard]] bool crosses_ranks(Stage from, Stage to, Microbatch mb) const {
+    const int replica = problem_.replica_of(mb);
+    return problem_.placement.rank_of(from, replica) != problem_.placement.rank_of(to, replica);
+  }
 
   Parameters<T> zero_gradients() const {
     Parameters<T> gradients(stages_.size());
@@ -79,13 +96,17 @@ class Step {
             static_cast<std::uint16_t>(stage), mb};
   }
 
-  [[nodiscard]] Operands<T> operands(Stage stage) {
+  [[nodiscard]] Operands<T> operands(Stage stage, Microbatch mb) {
     Operands<T> found;
     for (const Stage from : problem_.graph.predecessors(stage)) {
-      found.inputs.emplace_back(stages_[static_cast<std::size_t>(from)].output);
+      const StageState& state = stages_[static_cast<std::size_t>(from)];
+      const bool changed = !state.sent_output.empty() && crosses_ranks(from, stage, mb);
+      found.inputs.emplace_back(changed ? state.sent_output : state.output);
     }
     for (const Stage to : problem_.graph.successors(stage)) {
-      found.output_gradients.emplace_back(stages_[static_cast<std::size_t>(to)].input_gradient);
+      const StageState& state = stages_[static_cast<std::size_t>(to)];
+      const bool changed = !state.sent_gradient.empty() && crosses_ranks(to, stage, mb);
+      found.output_gradients.emplace_back(changed ? state.sent_gradient : state.input_gradient);
     }
     found.saved = stages_[static_cast<std::size_t>(stage)].saved;
     return found;
@@ -94,10 +115,12 @@ class Step {
   T forward(Microbatch mb) {
     T loss = 0;
     for (Stage stage = 0; stage < model_.stages(); ++stage) {
-      Operands<T> found = operands(stage);
-      found.outputs.emplace_back(stages_[static_cast<std::size_t>(stage)].output);
+      StageState& state = stages_[static_cast<std::size_t>(stage)];
+      Operands<T> found = operands(stage, mb);
+      found.outputs.emplace_back(state.output);
       loss += model_.forward(op(stage, mb), parameters_[static_cast<std::size_t>(stage)], found);
       poison_.forward(step_, model_, op(stage, mb), found);
+      state.sent_output = sent(problem_.compression.activations, state.output);
     }
     return loss;
   }
@@ -107,7 +130,7 @@ class Step {
     for (Stage stage = model_.stages(); stage-- > 0;) {
       if (!problem_.needs_backward_input(stage)) continue;
       const auto s = static_cast<std::size_t>(stage);
-      Operands<T> found = operands(stage);
+      Operands<T> found = operands(stage, mb);
       // As large as what flowed forward.
       std::vector<T>& result = stages_[s].input_gradient;
       if (!found.inputs.empty()) {
@@ -116,6 +139,7 @@ class Step {
       }
       model_.input_gradient(op(stage, mb), parameters_[s], found);
       poison_.input_gradient(step_, op(stage, mb), found);
+      stages_[s].sent_gradient = sent(problem_.compression.gradients, result);
       if (gradients[s].empty()) continue;
       model_.weight_gradient(op(stage, mb), found, gradients[s]);
       poison_.weight_gradient(step_, op(stage, mb), std::span(gradients[s]));

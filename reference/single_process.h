@@ -28,7 +28,8 @@ template <typename T>
 [[nodiscard]] Parameters<T> initial_parameters(const Model<T>& model);
 
 // The step without a pipeline: one microbatch after the other goes forward through all stages and
-// back. What any schedule must come to, bit for bit.
+// back. What any schedule must come to, bit for bit; where the problem compresses messages, what
+// would cross ranks is packed and unpacked here too.
 template <typename T>
 [[nodiscard]] StepResult<T> single_process_step(const Model<T>& model, const Problem& problem,
                                                 const Parameters<T>& parameters);

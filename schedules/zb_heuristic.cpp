@@ -89,12 +89,8 @@ class CostDriven {
     return problem_.costs.duration(compute_op(kind, r, n));
   }
 
-  // The message of `from`'s F, or the gradient that comes back for it, between the two ranks.
-  [[nodiscard]] Time hop(Rank source, Rank destination, Stage from) const {
-    const Bytes size = problem_.message[static_cast<std::size_t>(from)];
-    return problem_.links.latency(source, destination) + problem_.links.occupancy(size) +
-           problem_.links.passage(source, destination, size);
-  }
+  // A rank is the stage that it holds.
+  [[nodiscard]] Time hop(Rank from, Rank to) const { return problem_.hop(from, to, 0); }
 
   [[nodiscard]] Bytes limit(Rank r) const {
     const MemoryLimits& limits = problem_.limits;
@@ -145,7 +141,7 @@ class CostDriven {
         for (const Stage feeder : problem_.graph.predecessors(r)) {
           begin = std::max(begin,
                            begins[static_cast<std::size_t>(feeder)][static_cast<std::size_t>(n)] +
-                               duration(OpKind::forward, feeder, n) + hop(feeder, r, feeder));
+                               duration(OpKind::forward, feeder, n) + hop(feeder, r));
         }
         row.push_back(begin);
         clock = begin + duration(OpKind::forward, r, n);
@@ -209,8 +205,8 @@ class CostDriven {
   [[nodiscard]] Time forward_arrival(Rank r, Microbatch n) const {
     Time arrival{0};
     for (const Stage feeder : problem_.graph.predecessors(r)) {
-      arrival = std::max(
-          arrival, rank(feeder).forward_ends[static_cast<std::size_t>(n)] + hop(feeder, r, feeder));
+      arrival = std::max(arrival,
+                         rank(feeder).forward_ends[static_cast<std::size_t>(n)] + hop(feeder, r));
     }
     return arrival;
   }
@@ -218,8 +214,8 @@ class CostDriven {
   [[nodiscard]] Time gradient_arrival(Rank r, Microbatch n) const {
     Time arrival = rank(r).forward_ends[static_cast<std::size_t>(n)];
     for (const Stage user : problem_.graph.successors(r)) {
-      arrival = std::max(arrival,
-                         rank(user).gradient_ends[static_cast<std::size_t>(n)] + hop(user, r, r));
+      arrival =
+          std::max(arrival, rank(user).gradient_ends[static_cast<std::size_t>(n)] + hop(user, r));
     }
     return arrival;
   }
@@ -250,7 +246,7 @@ class CostDriven {
       Time arrival = begins[0] + duration(OpKind::forward, r, 0);
       for (const Stage user : problem_.graph.successors(r)) {
         least = std::max(least, rank(user).first_forwards + 1);
-        arrival = std::max(arrival, rank(user).gradient_estimate + hop(user, r, r));
+        arrival = std::max(arrival, rank(user).gradient_estimate + hop(user, r));
       }
       const Microbatch most = std::min(room_[static_cast<std::size_t>(r)], microbatches_);
       Microbatch count = 1;
@@ -285,7 +281,7 @@ class CostDriven {
         const Line& line = rank(user);
         estimate =
             std::max(estimate, line.gradient_estimate +
-                                   duration(OpKind::backward_input, user, round) + hop(user, r, r));
+                                   duration(OpKind::backward_input, user, round) + hop(user, r));
       }
     }
   }

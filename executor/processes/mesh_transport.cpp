@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
+#include <utility>
 
+#include "executor/codec.h"
 #include "executor/progress.h"
 
 namespace counterflow::exec {
@@ -113,7 +114,8 @@ void MeshTransport::send(std::uint32_t k) {
   if (std::string fault = use(k); !fault.empty()) {
     return listener_->transfer_failed({rank_, k}, std::move(fault), rank_);
   }
-  const std::span<std::byte> body = bytes_of(k);
+  std::vector<std::byte> packed;
+  const std::span<const std::byte> body = leaving(what, bytes_of(k), packed);
   const Frame frame{.kind = FrameKind::data,
                     .step = step_,
                     .communicator = communicator(k),
@@ -128,8 +130,18 @@ void MeshTransport::send(std::uint32_t k) {
     mesh_.send(what.peer, frame, {body.begin(), body.end()});
     listener_->transfer_ended({rank_, k});
   } else {
-    mesh_.send(what.peer, frame, body, [this, k] { listener_->transfer_ended({rank_, k}); });
+    keep(k, std::move(packed));
+    mesh_.send(what.peer, frame, body, [this, k] {
+      keep(k, {});
+      listener_->transfer_ended({rank_, k});
+    });
   }
+}
+
+void MeshTransport::keep(std::uint32_t k, std::vector<std::byte> bytes) {
+  if (!is_packed(transfer(k).type)) return;
+  const std::scoped_lock lock(mutex_);
+  messages_[k].kept.swap(bytes);
 }
 
 std::string MeshTransport::mismatch(std::uint32_t k, const Frame& frame,
@@ -159,7 +171,8 @@ std::span<std::byte> MeshTransport::room(int peer, const Frame& frame) {
   const std::scoped_lock lock(mutex_);
   const Message& message = messages_[k];
   const std::span<std::byte> bytes = bytes_of(k);
-  const bool fits = frame.size == bytes.size() && frame.payload == transfer(k).payload;
+  const bool fits = !is_packed(transfer(k).type) && frame.size == bytes.size() &&
+                    frame.payload == transfer(k).payload;
   return message.posted && !message.over && fits ? bytes : std::span<std::byte>();
 }
 
@@ -208,9 +221,7 @@ void MeshTransport::arrive(std::uint32_t k, const Frame& frame, std::span<const 
   const std::uint32_t culprit = fault.empty() ? rank_ : transfer(k).peer;
   if (fault.empty()) fault = use(k);
   if (!fault.empty()) return listener_->transfer_failed({rank_, k}, std::move(fault), culprit);
-  const std::span<std::byte> to = bytes_of(k);
-  const std::size_t size = std::min(to.size(), body.size());
-  if (size > 0 && to.data() != body.data()) std::memcpy(to.data(), body.data(), size);
+  arriving(transfer(k), body, bytes_of(k));
   {
     const std::scoped_lock lock(mutex_);
     messages_[k].over = true;

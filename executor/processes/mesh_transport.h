@@ -61,7 +61,8 @@ class MeshTransport final : public Transport {
     bool ready = false;   // of a send: its receive is posted
     bool here = false;    // of a receive: its message has arrived
     bool over = false;
-    std::vector<std::byte> kept{};  // arrived before its receive was posted
+    // Of a receive: what arrived before it was posted. Of a send: what is packed and under way.
+    std::vector<std::byte> kept{};
     Frame frame{};
   };
 
@@ -72,6 +73,8 @@ class MeshTransport final : public Transport {
   [[nodiscard]] std::span<std::byte> bytes_of(std::uint32_t k);
   [[nodiscard]] std::string use(std::uint32_t k);
   void send(std::uint32_t k);
+  // Of a send that is packed.
+  void keep(std::uint32_t k, std::vector<std::byte> bytes);
   void arrive(std::uint32_t k, const Frame& frame, std::span<const std::byte> body);
   [[nodiscard]] std::string mismatch(std::uint32_t k, const Frame& frame,
                                      std::span<const std::byte> body) const;

@@ -70,13 +70,7 @@ bool has_round_trips(const Problem& problem) {
 }
 
 std::int64_t hop(const Problem& problem, Stage from, Stage to) {
-  const Rank source = problem.placement.rank_of(from);
-  const Rank destination = problem.placement.rank_of(to);
-  if (source == destination) return 0;
-  const Bytes size = problem.message[static_cast<std::size_t>(std::min(from, to))];
-  return (problem.links.latency(source, destination) + problem.links.occupancy(size) +
-          problem.links.passage(source, destination, size))
-      .count();
+  return problem.hop(from, to, 0).count();
 }
 
 std::vector<Room> rooms(const Problem& problem, Rank rank, Stage stage) {

@@ -37,7 +37,8 @@ void Channels::add(const Problem& problem, PayloadKind kind, int replica, Stage 
                        .to = to,
                        .source = problem.placement.rank_of(from, replica),
                        .destination = problem.placement.rank_of(to, replica),
-                       .size = problem.message[static_cast<std::size_t>(std::min(from, to))]});
+                       .size = problem.message[static_cast<std::size_t>(std::min(from, to))],
+                       .wire = problem.wire_size(from, to)});
   const bool forward = kind == PayloadKind::activation;
   (forward ? activations_out_ : gradients_out_)[chunk(replica, from)].push_back(id);
   (forward ? activations_in_ : gradients_in_)[chunk(replica, to)].push_back(id);

@@ -22,6 +22,7 @@ class Channels {
     Rank source = 0;
     Rank destination = 0;
     Bytes size;  // of a message: what flows over an edge has the size of the lower stage's output
+    Bytes wire;  // the size it travels with
     [[nodiscard]] bool crosses_ranks() const { return source != destination; }
     [[nodiscard]] Payload payload(Microbatch microbatch) const {
       return {.kind = kind,

@@ -24,9 +24,9 @@ Evaluator::Evaluator(const Problem& problem, Time least_duration)
     const Channels::Channel& c = channels[id];
     wires_.push_back(
         {.latency = (problem.links.latency(c.source, c.destination) +
-                     problem.links.passage(c.source, c.destination, c.size))
+                     problem.links.passage(c.source, c.destination, c.wire))
                         .count(),
-         .occupancy = problem.links.occupancy(c.size).count(),
+         .occupancy = problem.links.occupancy(c.wire).count(),
          .link = static_cast<std::size_t>(c.source) * static_cast<std::size_t>(problem.ranks()) +
                  static_cast<std::size_t>(c.destination),
          .consumer = c.destination,

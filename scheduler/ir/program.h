@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/ir/data_type.h"
 #include "scheduler/ir/op.h"
 #include "scheduler/ir/units.h"
 
@@ -98,13 +99,11 @@ struct Payload {
 };
 static_assert(sizeof(Payload) == 12);
 
-enum class DataType : std::uint8_t { bytes, bf16, fp16, fp32, fp8 };
-[[nodiscard]] std::string_view name(DataType type);
-
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 // One end of a message. `sequence` counts the messages of its channel from 0; slot and version name
-// the buffer it leaves from or arrives in (kNone until buffers are assigned).
+// the buffer it leaves from or arrives in (kNone until buffers are assigned). `size` is that on the
+// wire; in the buffer the message has unpacked_size() of it.
 struct Transfer {
   bool is_send = false;
   DataType type = DataType::bytes;

@@ -10,13 +10,10 @@ namespace counterflow {
 namespace {
 
 constexpr std::array kPasses = {
-    Pass{"insert_transfers", insert_transfers},
-    Pass{"assign_communicators", assign_communicators},
-    Pass{"assign_streams", assign_streams},
-    Pass{"insert_events", insert_events},
-    Pass{"assign_buffers", assign_buffers},
-    Pass{"insert_optimizer", insert_optimizer},
-    Pass{"thin_waits", thin_waits},
+    Pass{"insert_transfers", insert_transfers}, Pass{"assign_communicators", assign_communicators},
+    Pass{"assign_streams", assign_streams},     Pass{"insert_events", insert_events},
+    Pass{"assign_buffers", assign_buffers},     Pass{"compress_messages", compress_messages},
+    Pass{"insert_optimizer", insert_optimizer}, Pass{"thin_waits", thin_waits},
 };
 
 // A file's transfers stay where they are: on the rank's one stream, and on one channel to each
@@ -25,6 +22,7 @@ constexpr std::array kImportPasses = {
     Pass{"assign_communicators", assign_one_communicator},
     Pass{"insert_events", insert_events},
     Pass{"assign_buffers", assign_own_buffers},
+    Pass{"compress_messages", compress_messages},
     Pass{"thin_waits", thin_waits},
 };
 

@@ -46,6 +46,10 @@ namespace counterflow {
 // wait more could be one too many.
 [[nodiscard]] Program assign_own_buffers(const Problem& problem, Program program);
 
+// Messages travel as the problem compresses them: transfers get their type and their size on the
+// wire, slots stay as large as what is in them. O(transfers).
+[[nodiscard]] Program compress_messages(const Problem& problem, Program program);
+
 // What follows the last gradient, where the problem has an optimizer: each sum of weight gradients
 // that several ranks share is reduced on a stream of its own once the last of them is ready, beside
 // what still runs; then, if asked for, the norm of all gradients, which all ranks wait for; then a

@@ -112,6 +112,7 @@ struct Config {
 
   Links links;
   std::optional<PerItem<Bytes>> message;
+  std::optional<Located<Compression>> compression;
   ExecutionModel execution;
   std::optional<Jitter> jitter;
   std::optional<PerItem<Bytes>> memory_limit;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -76,6 +77,31 @@ Links read_latency_pairs(const Cursor& at, int ranks, double bandwidth) {
   return {ranks, std::move(table), bandwidth};
 }
 
+DataType read_packing(const Cursor& at) {
+  return at.choice({"bf16", "fp8"}) == "fp8" ? DataType::fp8 : DataType::bf16;
+}
+
+Compression read_compression(const Cursor& at) {
+  Compression compression;
+  if (!at.is_map()) {
+    compression.activations = compression.gradients = read_packing(at);
+    return compression;
+  }
+  at.allow_keys({"activations", "gradients", "rate"});
+  if (const auto c = at.find("activations")) compression.activations = read_packing(*c);
+  if (const auto c = at.find("gradients")) compression.gradients = read_packing(*c);
+  if (!compression.any()) at.fail("compresses nothing; add for example activations: fp8");
+  if (const auto c = at.find("rate")) compression.rate = c->rate();
+  return compression;
+}
+
+// The size that must be there for `key`, if nothing says it.
+void need_message(const std::optional<Cursor>& key, bool has_message) {
+  if (key && !has_message) {
+    key->fail("given without links.message, the size it carries; add for example message: 56MiB");
+  }
+}
+
 // One latency for all links, or a table.
 Links links_of(const std::optional<Cursor>& latency, const Config& config, double bandwidth) {
   if (!latency) return Links(Time{0}, bandwidth);
@@ -96,7 +122,7 @@ std::pair<Rank, Rank> read_rank_pair(const Cursor& at, int ranks) {
 }
 
 void read_links(const Cursor& at, Config& config) {
-  at.allow_keys({"latency", "bandwidth", "message"});
+  at.allow_keys({"latency", "bandwidth", "message", "compress"});
   const auto rate = at.find("bandwidth");
   const auto message = at.find("message");
   const double bandwidth = rate ? rate->rate() : 0;
@@ -107,9 +133,10 @@ void read_links(const Cursor& at, Config& config) {
   if (message && config.layers && config.message->is_list) {
     message->fail("a list beside layers; give one size for all, or each layer its message");
   }
-  if (rate && !message && !layers_say) {
-    rate->fail("given without links.message, the size it carries; add for example message: 56MiB");
-  }
+  need_message(rate, message || layers_say);
+  const auto compress = at.find("compress");
+  need_message(compress, message || layers_say);
+  if (compress) config.compression = compress->located(read_compression);
   config.links = links_of(at.find("latency"), config, bandwidth);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace counterflow {
 namespace {
@@ -17,15 +18,24 @@ Time scaled(Time cost, double by) {
 
 }  // namespace
 
+void PairCosts::add(std::vector<Time> to_forward, std::vector<Time> to_backward) {
+  to_forward_ = std::move(to_forward);
+  to_backward_ = std::move(to_backward);
+}
+
 Time PairCosts::find(Stage forward, Stage backward) const {
   const auto entry = table_.find(key(forward, backward));
-  return entry == table_.end() ? default_ : entry->second;
+  const Time given = entry == table_.end() ? default_ : entry->second;
+  if (to_forward_.empty() || given < Time{0}) return given;
+  return given + to_forward_[static_cast<std::size_t>(forward)] +
+         to_backward_[static_cast<std::size_t>(backward)];
 }
 
 Time PairCosts::largest() const {
   Time largest = std::max(default_, Time{0});
   for (const auto& [stages, cost] : table_) largest = std::max(largest, cost);
-  return largest;
+  if (to_forward_.empty() || empty()) return largest;
+  return largest + std::ranges::max(to_forward_) + std::ranges::max(to_backward_);
 }
 
 Time Costs::duration(const Op& op) const {

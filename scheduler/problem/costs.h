@@ -36,9 +36,11 @@ class PairCosts {
   void set_default(Time cost) { default_ = cost; }
   void set(Stage forward, Stage backward, Time cost) { table_[key(forward, backward)] = cost; }
   [[nodiscard]] bool empty() const { return default_.count() < 0 && table_.empty(); }
-  // The cost given for this pair, or -1ns where its parts count.
+  // Makes every pair with a cost longer by what its two stages add. [stage]
+  void add(std::vector<Time> to_forward, std::vector<Time> to_backward);
+  // The cost of this pair, or -1ns where its parts count.
   [[nodiscard]] Time find(Stage forward, Stage backward) const;
-  // The largest cost given, 0ns if none is. O(entries).
+  // No pair costs more; 0ns if none has a cost. O(entries + stages).
   [[nodiscard]] Time largest() const;
 
  private:
@@ -47,6 +49,7 @@ class PairCosts {
   }
   Time default_{-1};
   std::unordered_map<std::uint32_t, Time> table_;
+  std::vector<Time> to_forward_, to_backward_;  // [stage] empty: nothing is added
 };
 
 // The duration of every op and pair.

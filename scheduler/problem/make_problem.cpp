@@ -121,6 +121,22 @@ MemoryLimits memory_limits(const Config& config, int ranks) {
   return limits;
 }
 
+// ---- how messages travel ----------------------------------------------------------------------
+
+Problem compressed(const Config& config, Problem problem) {
+  if (!config.compression) return problem;
+  for (std::size_t s = 0; s < problem.message.size(); ++s) {
+    if (problem.message[s].value % 4 == 0) continue;
+    fail(
+        config.compression->where, "links.compress",
+        fmt::format("the message of stage {} has {} B, which are no whole number of FP32 elements; "
+                    "give it a multiple of 4 B",
+                    s, problem.message[s].value));
+  }
+  problem.compression = config.compression->value;
+  return with_packing_costs(std::move(problem));
+}
+
 // ---- sums stay in range ---------------------------------------------------------------------
 
 void check_size(const Config& config, int stages) {
@@ -192,7 +208,8 @@ double total_time(const Problem& problem, double jitter) {
   double total = pair * problem.microbatches * problem.stages() + optimizer_time(problem);
   for (Stage s = 0; s < problem.stages(); ++s) {
     const StageCost& cost = problem.costs.stages()[index(s)];
-    const double hop = count(problem.links.longest_hop(problem.message[index(s)]));
+    const Bytes size = std::max(problem.wire_size(s, s + 1), problem.wire_size(s + 1, s));
+    const double hop = count(problem.links.longest_hop(size));
     const auto messages = 2.0 * static_cast<double>(problem.graph.successors(s).size());
     total += std::max(forward, moved) * count(longest_moves(problem, s));
     total += forward * count(cost.forward) + input * count(cost.backward_input) +
@@ -267,6 +284,7 @@ Problem make_problem(const Config& config, const PipelineShape& asked) {
   problem.message = expand(config.message, stages, "stages");
   problem.limits = memory_limits(config, ranks);
   if (config.optimizer) problem.optimizer = make_optimizer(*config.optimizer, stages);
+  problem = compressed(config, std::move(problem));
   check_totals(config, problem);
   return problem;
 }

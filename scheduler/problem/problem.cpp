@@ -66,7 +66,7 @@ bool Problem::any_feeder_trains(Stage stage) const {
 
 Time Problem::hop(Stage from, Stage to, int replica) const {
   return links.alone(placement.rank_of(from, replica), placement.rank_of(to, replica),
-                     message[static_cast<std::size_t>(std::min(from, to))]);
+                     wire_size(from, to));
 }
 
 Time Problem::duration(const Slot& slot) const {

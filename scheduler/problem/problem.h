@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "scheduler/ir/schedule.h"
 #include "scheduler/ir/stage_graph.h"
 #include "scheduler/ir/units.h"
+#include "scheduler/problem/compression.h"
 #include "scheduler/problem/costs.h"
 #include "scheduler/problem/keeping.h"
 #include "scheduler/problem/links.h"
@@ -56,7 +58,8 @@ struct Problem {
   std::vector<std::uint8_t> frozen;  // [stage] 1: no weight gradient
   Links links;
   std::vector<Bytes>
-      message;  // [stage] size of the output of F (and of the gradient that comes back)
+      message;              // [stage] size of the output of F (and of the gradient that comes back)
+  Compression compression;  // how these travel; what packing costs is in the costs already
   MemoryLimits limits;
   std::optional<Optimizer> optimizer;  // what follows the last gradient; absent: nothing does
 
@@ -115,6 +118,14 @@ struct Problem {
 
   // Duration of one slot: of its op, or of the fused pair. O(1) (pairs: one hash look-up).
   [[nodiscard]] Time duration(const Slot& slot) const;
+
+  // How messages from one stage to another travel between ranks, and how large they are then.
+  [[nodiscard]] DataType wire_type(Stage from, Stage to) const {
+    return from < to ? compression.activations : compression.gradients;
+  }
+  [[nodiscard]] Bytes wire_size(Stage from, Stage to) const {
+    return packed_size(wire_type(from, to), message[static_cast<std::size_t>(std::min(from, to))]);
+  }
 
   // How long a message between neighbouring stages of one copy takes with the way to itself; 0
   // inside a rank.

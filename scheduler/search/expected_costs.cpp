@@ -140,7 +140,7 @@ double ns(Time time) {
 }
 
 double hop(const Problem& problem, const Channels::Channel& c) {
-  return ns(problem.links.alone(c.source, c.destination, c.size));
+  return ns(problem.links.alone(c.source, c.destination, c.wire));
 }
 
 // Links on which a message of a pair of ranks takes as long as the longest of its channels.

@@ -171,9 +171,9 @@ class Builder {
       const bool forward = c.kind == PayloadKind::activation;
       const auto& table = forward ? forward_ : gradient_;
       const std::int64_t occupancy =
-          c.crosses_ranks() ? problem_.links.occupancy(c.size).count() : 0;
+          c.crosses_ranks() ? problem_.links.occupancy(c.wire).count() : 0;
       connect(table[chunk(c.replica, c.from)], table[chunk(c.replica, c.to)],
-              problem_.links.alone(c.source, c.destination, c.size).count() -
+              problem_.links.alone(c.source, c.destination, c.wire).count() -
                   (forward ? ahead_of_end(c.from) : ahead_of_gradient(c.to)),
               occupancy);
     }

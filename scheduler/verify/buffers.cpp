@@ -220,15 +220,25 @@ class BufferChecker {
     if (transfer.slot == kNone) {
       return fault("buffer", op, fmt::format("{} names no buffer", to_string(op)));
     }
-    if (rank_.slots[transfer.slot].size < transfer.size) {
-      fault("buffer", op,
-            fmt::format("{} moves {} B, slot {} has {} B", to_string(op), transfer.size.value,
-                        transfer.slot, rank_.slots[transfer.slot].size.value));
-    }
+    check_size(transfer, op);
     check_use({.slot = transfer.slot,
                .version = transfer.version & 0x7fffffffU,
                .is_write = transfer.is_send ? 0U : 1U},
               message(transfer.payload), op);
+  }
+
+  void check_size(const Transfer& transfer, const Op& op) {
+    const Bytes room = rank_.slots[transfer.slot].size;
+    const Bytes in_memory = unpacked_size(transfer.type, transfer.size);
+    if (packed_size(transfer.type, in_memory) != transfer.size) {
+      fault("buffer", op,
+            fmt::format("{} moves {} B of {}, which no number of elements packs to", to_string(op),
+                        transfer.size.value, name(transfer.type)));
+    } else if (room < in_memory) {
+      fault("buffer", op,
+            fmt::format("{} moves {} B, slot {} has {} B", to_string(op), in_memory.value,
+                        transfer.slot, room.value));
+    }
   }
 
   void check_use(const Access& access, const Value& value, const Op& op) {
