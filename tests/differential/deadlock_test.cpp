@@ -8,6 +8,7 @@
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
+#include "tests/support/cases.h"
 #include "tests/support/file_mutations.h"
 #include "tests/support/machine.h"
 #include "tests/support/mutations.h"
@@ -18,6 +19,7 @@
 namespace counterflow {
 namespace {
 
+using testing::cases;
 using testing::Machine;
 using testing::Random;
 using testing::RandomProblems;
@@ -74,7 +76,7 @@ TEST(Deadlock, OfLoweredProgramsIsProvedAsItHappens) {
   RandomProblems problems(811);
   Random random(812);
   Verdicts verdicts;
-  for (int index = 0; index < 2500; ++index) {
+  for (int index = 0; index < cases(2500); ++index) {
     const auto sample = small(problems);
     Program program = compile(sample.problem, generate(*sample.family, sample.problem));
     disturb(random, program);
@@ -83,15 +85,15 @@ TEST(Deadlock, OfLoweredProgramsIsProvedAsItHappens) {
         verdicts.compare(sample.problem, program, static_cast<std::uint64_t>(index)));
   }
   verdicts.print("lowered programs, disturbed");
-  EXPECT_GT(verdicts.of(Semantics::rendezvous).deadlocks, 200);
-  EXPECT_GT(verdicts.of(Semantics::rendezvous).completes, 200);
+  EXPECT_GT(verdicts.of(Semantics::rendezvous).deadlocks, cases(200));
+  EXPECT_GT(verdicts.of(Semantics::rendezvous).completes, cases(200));
 }
 
 TEST(Deadlock, OfFilesIsProvedAsItHappens) {
   RandomProblems problems(821);
   Random random(822);
   Verdicts verdicts;
-  for (int index = 0; index < 3500; ++index) {
+  for (int index = 0; index < cases(3500); ++index) {
     const auto sample = small(problems);
     const Program lowered = compile(sample.problem, generate(*sample.family, sample.problem));
     ScheduleFile file = parse_schedule(to_csv(lowered), "program.csv");
@@ -106,8 +108,8 @@ TEST(Deadlock, OfFilesIsProvedAsItHappens) {
                                              static_cast<std::uint64_t>(index)));
   }
   verdicts.print("files, disturbed");
-  EXPECT_GT(verdicts.of(Semantics::posted).deadlocks, 200);
-  EXPECT_GT(verdicts.of(Semantics::rendezvous).completes, 200);
+  EXPECT_GT(verdicts.of(Semantics::posted).deadlocks, cases(200));
+  EXPECT_GT(verdicts.of(Semantics::rendezvous).completes, cases(200));
 }
 
 }  // namespace

@@ -11,11 +11,13 @@
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "simulator/simulate.h"
+#include "tests/support/cases.h"
 #include "tests/support/random_problems.h"
 
 namespace counterflow {
 namespace {
 
+using testing::cases;
 using testing::RandomProblems;
 
 std::string text(const Diagnostics& diagnostics) {
@@ -51,7 +53,7 @@ std::vector<std::vector<Time>> compute_begins(const Program& program, const Time
 // Two independent ways from an order to its times: the evaluator, and lowering plus simulation.
 TEST(EvaluatorAndSimulator, AgreeOnEverySlotOfRandomProblems) {
   RandomProblems problems(20240);
-  for (int index = 0; index < 4000; ++index) {
+  for (int index = 0; index < cases(4000); ++index) {
     const auto sample = problems.next();
     SCOPED_TRACE(describe(sample, index));
     const Schedule schedule = generate(*sample.family, sample.problem);
@@ -69,7 +71,7 @@ TEST(EvaluatorAndSimulator, AgreeOnEverySlotOfRandomProblems) {
 
 TEST(Lowering, IsFaultlessUnderEverySemanticsOnRandomProblems) {
   RandomProblems problems(77);
-  for (int index = 0; index < 3000; ++index) {
+  for (int index = 0; index < cases(3000); ++index) {
     const auto sample = problems.next();
     SCOPED_TRACE(describe(sample, index));
     const Schedule schedule = generate(*sample.family, sample.problem);
@@ -106,7 +108,7 @@ TEST(Lowering, IsFaultlessUnderEverySemanticsOnRandomProblems) {
 // One stream a rank is the strictest case: whatever blocks, blocks everything behind it.
 TEST(Lowering, CompletesOnASingleStreamARank) {
   RandomProblems problems(78);
-  for (int index = 0; index < 3000; ++index) {
+  for (int index = 0; index < cases(3000); ++index) {
     const auto sample = problems.next();
     SCOPED_TRACE(describe(sample, index));
     Program program = compile(sample.problem, generate(*sample.family, sample.problem));
@@ -124,7 +126,7 @@ TEST(Lowering, CompletesOnASingleStreamARank) {
 
 TEST(Simulator, CompletesUnderEveryExecutionModelOnRandomProblems) {
   RandomProblems problems(4711);
-  for (int index = 0; index < 1500; ++index) {
+  for (int index = 0; index < cases(1500); ++index) {
     const auto sample = problems.next();
     SCOPED_TRACE(describe(sample, index));
     const Program program = compile(sample.problem, generate(*sample.family, sample.problem));
@@ -154,7 +156,7 @@ TEST(Simulator, CompletesUnderEveryExecutionModelOnRandomProblems) {
 
 TEST(CriticalPath, AgreesWithTheEvaluatorAndHasNoSlack) {
   RandomProblems problems(5);
-  for (int index = 0; index < 1000; ++index) {
+  for (int index = 0; index < cases(1000); ++index) {
     const auto sample = problems.next();
     if (sample.problem.links.has_bandwidth()) continue;
     SCOPED_TRACE(describe(sample, index));

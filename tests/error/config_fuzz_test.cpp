@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "scheduler/problem/config.h"
+#include "tests/support/cases.h"
 
 // Damaged copies of the examples: each must be read or refused with an InputError, nothing else.
 namespace counterflow {
 namespace {
 
-constexpr int kMutationsOfEach = 1500;
+constexpr int kMutationsOfEach = testing::cases(1500);
 
 // std:: distributions differ by library; a plain remainder does not.
 class Dice {

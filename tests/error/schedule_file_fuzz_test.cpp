@@ -8,6 +8,7 @@
 
 #include "scheduler/error.h"
 #include "scheduler/ir/schedule_file.h"
+#include "tests/support/cases.h"
 
 // Seeded mutations of real schedule files: each either parses, and then its compute survives a
 // round trip, or is refused as bad input. Nothing else may happen.
@@ -91,7 +92,7 @@ TEST(ScheduleFileFuzz, MutatedFilesParseOrAreRefused) {
   Mutator mutator(20240607);
   int parsed = 0;
   int refused = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < testing::cases(20000); ++round) {
     std::string text = texts[mutator.below(texts.size())];
     for (std::size_t left = 1 + mutator.below(4); left > 0; --left) mutator.mutate(text);
     try {
@@ -105,8 +106,8 @@ TEST(ScheduleFileFuzz, MutatedFilesParseOrAreRefused) {
       ASSERT_EQ(std::string(error.what()).rfind("fuzz.csv", 0), 0U) << error.what() << "\n" << text;
     }
   }
-  EXPECT_GT(parsed, 500);
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(parsed, testing::cases(500));
+  EXPECT_GT(refused, testing::cases(500));
 }
 
 std::size_t actions(const ScheduleFile& file) {

@@ -8,6 +8,7 @@
 #include "scheduler/error.h"
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/verify/verify.h"
+#include "tests/support/cases.h"
 #include "tests/support/orders.h"
 #include "tests/support/problems.h"
 #include "tests/support/solved_problems.h"
@@ -21,7 +22,7 @@ TEST(Search, IsWithinOnePercentOfProvenOptima) {
   SearchBudget budget;
   budget.iterations = 20'000;
   for (const testing::SolvedProblem& solved :
-       testing::solved_problems(std::string(TEST_DATA) + "/optimal_sample.json")) {
+       testing::cases(testing::solved_problems(std::string(TEST_DATA) + "/optimal_sample.json"))) {
     const SearchResult found = search(solved.problem, {}, budget);
     EXPECT_EQ(testing::text(verify(solved.problem, found.schedule)), "") << solved.name;
     EXPECT_EQ(Evaluator(solved.problem).makespan(found.schedule), found.makespan) << solved.name;

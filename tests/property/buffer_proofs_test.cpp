@@ -11,6 +11,7 @@
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
+#include "tests/support/cases.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 #include "tests/support/value_compute.h"
@@ -118,7 +119,7 @@ TEST(BufferProofs, RejectEveryMutantThatComputesSomethingElse) {
   testing::RandomProblems problems(11);
   std::mt19937_64 random(12);
   std::map<std::string, std::map<std::string, int>> counts;
-  for (int n = 0; n < 4000; ++n) {
+  for (int n = 0; n < testing::cases(4000); ++n) {
     auto [family, problem] = problems.next();
     for (Bytes& size : problem.message) size = Bytes{16};
     for (StageMemory& memory : problem.memory) memory = {Bytes{32}, Bytes{16}};
@@ -143,7 +144,7 @@ TEST(BufferProofs, RejectEveryMutantThatComputesSomethingElse) {
     for (const auto& [reason, times] : reasons) std::cout << "  " << reason << " " << times;
     std::cout << "\n";
   }
-  EXPECT_GT(counts["drop a wait"]["race"], 100);
+  EXPECT_GT(counts["drop a wait"]["race"], testing::cases(100));
   EXPECT_EQ(counts["drop a wait"]["accepted, same values"], 0);
   EXPECT_EQ(counts["another version"]["accepted, same values"], 0);
 }

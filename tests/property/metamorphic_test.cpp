@@ -6,6 +6,7 @@
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/ir/schedule_file.h"
 #include "schedules/registry.h"
+#include "tests/support/cases.h"
 #include "tests/support/random_problems.h"
 
 // How a makespan must change when the problem does, whatever the problem.
@@ -47,7 +48,7 @@ Time makespan(const Problem& problem, const Schedule& schedule) {
 
 TEST(Metamorphic, ScalingAllTimesScalesMakespanAndBound) {
   RandomProblems problems(11);
-  for (int index = 0; index < 1500; ++index) {
+  for (int index = 0; index < testing::cases(1500); ++index) {
     const auto sample = problems.next();
     SCOPED_TRACE(std::string(sample.family->name) + " sample " + std::to_string(index));
     const Schedule schedule = generate(*sample.family, sample.problem);
@@ -63,7 +64,7 @@ TEST(Metamorphic, ScalingAllTimesScalesMakespanAndBound) {
 
 TEST(Metamorphic, NoLatencyIsNeverSlower) {
   RandomProblems problems(12);
-  for (int index = 0; index < 1500; ++index) {
+  for (int index = 0; index < testing::cases(1500); ++index) {
     const auto sample = problems.next();
     SCOPED_TRACE(std::string(sample.family->name) + " sample " + std::to_string(index));
     const Schedule schedule = generate(*sample.family, sample.problem);
@@ -76,7 +77,7 @@ TEST(Metamorphic, NoLatencyIsNeverSlower) {
 
 TEST(Metamorphic, TheTextFormOfASchedulePreservesIt) {
   RandomProblems problems(13);
-  for (int index = 0; index < 1500; ++index) {
+  for (int index = 0; index < testing::cases(1500); ++index) {
     const auto sample = problems.next();
     SCOPED_TRACE(std::string(sample.family->name) + " sample " + std::to_string(index));
     const Schedule schedule = generate(*sample.family, sample.problem);

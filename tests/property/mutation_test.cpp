@@ -13,6 +13,7 @@
 #include "scheduler/verify/verify.h"
 #include "scheduler/verify/wait_graph.h"
 #include "schedules/registry.h"
+#include "tests/support/cases.h"
 #include "tests/support/file_mutations.h"
 #include "tests/support/machine.h"
 #include "tests/support/mutations.h"
@@ -24,6 +25,7 @@
 namespace counterflow {
 namespace {
 
+using testing::cases;
 using testing::Machine;
 using testing::Random;
 using testing::RandomProblems;
@@ -104,7 +106,7 @@ TEST(Mutants, OfProgramsAreRejectedOrEquivalent) {
   const auto& mutations = testing::program_mutations();
   Random random(2026);
   Tally tally("programs");
-  for (int made = 0; made < 6000;) {
+  for (int made = 0; made < cases(6000);) {
     const Base& base = all[testing::draw_index(random, all.size())];
     const auto& mutation = mutations[static_cast<std::size_t>(made) % mutations.size()];
     Program mutant = base.program;
@@ -135,7 +137,7 @@ TEST(Mutants, OfFilesAreRejectedOrEquivalent) {
   const auto& mutations = testing::file_mutations();
   Random random(2027);
   Tally tally("files with communication");
-  for (int made = 0; made < 3000;) {
+  for (int made = 0; made < cases(3000);) {
     const Base& base = all[testing::draw_index(random, all.size())];
     const auto& mutation = mutations[static_cast<std::size_t>(made) % mutations.size()];
     ScheduleFile mutant = base.file;
@@ -166,7 +168,7 @@ TEST(Mutants, OfOrdersAreRejectedOrEquivalent) {
   const std::vector<Base> all = bases(150);
   Random random(2028);
   Tally tally("orders of compute");
-  for (int made = 0; made < 1500;) {
+  for (int made = 0; made < cases(1500);) {
     const Base& base = all[testing::draw_index(random, all.size())];
     const auto& [name, apply] = mutations[static_cast<std::size_t>(made) % mutations.size()];
     Schedule mutant = base.schedule;
@@ -192,7 +194,7 @@ TEST(Mutants, RunThroughExactlyWhereTheWaitGraphHasNoCycle) {
   Random random(2029);
   int through = 0;
   int stuck = 0;
-  for (int made = 0; made < 4000; ++made) {
+  for (int made = 0; made < cases(4000); ++made) {
     const Base& base = all[testing::draw_index(random, all.size())];
     Program mutant = base.program;
     if (!mutations[static_cast<std::size_t>(made) % mutations.size()].apply(random, mutant))
@@ -210,8 +212,8 @@ TEST(Mutants, RunThroughExactlyWhereTheWaitGraphHasNoCycle) {
       ++(completes ? through : stuck);
     }
   }
-  EXPECT_GT(through, 1000);
-  EXPECT_GT(stuck, 500);
+  EXPECT_GT(through, cases(1000));
+  EXPECT_GT(stuck, cases(500));
 }
 
 }  // namespace

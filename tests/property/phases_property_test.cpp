@@ -11,6 +11,7 @@
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "simulator/simulate.h"
+#include "tests/support/cases.h"
 #include "tests/support/orders.h"
 #include "tests/support/phases.h"
 #include "tests/support/problems.h"
@@ -51,7 +52,7 @@ std::string describe(const RandomProblems::Sample& sample) {
 
 TEST(Phases, AreFaultlessAndSimulateAsEvaluated) {
   PhasedProblems problems(314);
-  for (int index = 0; index < 2000; ++index) {
+  for (int index = 0; index < testing::cases(2000); ++index) {
     const auto sample = problems.next();
     const Problem& problem = sample.problem;
     SCOPED_TRACE(describe(sample));
@@ -73,7 +74,7 @@ TEST(Phases, AreFaultlessAndSimulateAsEvaluated) {
 // A rank is as busy as in all its phases one by one, and holds no more than in the fullest.
 TEST(Phases, AddUpToWhatTheyAreAlone) {
   PhasedProblems problems(2718);
-  for (int index = 0; index < 500; ++index) {
+  for (int index = 0; index < testing::cases(500); ++index) {
     const auto [family, problem] = problems.next();
     SCOPED_TRACE(describe({family, problem}));
     const auto run = [family = family](const Problem& some) {
@@ -106,7 +107,7 @@ TEST(Phases, AddUpToWhatTheyAreAlone) {
 TEST(Phases, ComputeTheSameInEveryInterleaving) {
   exec::VirtualStreams backend;
   PhasedProblems problems(1618);
-  for (int index = 0; index < 150; ++index) {
+  for (int index = 0; index < testing::cases(150); ++index) {
     auto [family, problem] = problems.next();
     SCOPED_TRACE(describe({family, problem}));
     for (Bytes& size : problem.message) size = Bytes{16};

@@ -11,6 +11,7 @@
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "simulator/monte_carlo.h"
+#include "tests/support/cases.h"
 #include "tests/support/orders.h"
 #include "tests/support/random_problems.h"
 
@@ -49,7 +50,7 @@ TEST(RobustSearch, IsFaultlessAndNeverWorseByItsGoalThanASeed) {
   RandomProblems problems(91);
   std::mt19937_64 random(92);
   int seeded = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < testing::cases(60); ++i) {
     const auto [family, problem] = problems.next();
     SCOPED_TRACE(std::to_string(i) + " " + std::string(family->name));
     const Jitter jitter = random_jitter(random, problem.ranks());
@@ -81,7 +82,7 @@ TEST(RobustSearch, IsFaultlessAndNeverWorseByItsGoalThanASeed) {
     ++seeded;
     EXPECT_LE(found.objective, goal(seeds[0]));
   }
-  EXPECT_GT(seeded, 30);
+  EXPECT_GT(seeded, testing::cases(30));
 }
 
 }  // namespace

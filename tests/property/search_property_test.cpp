@@ -22,6 +22,7 @@
 #include "scheduler/search/search.h"
 #include "scheduler/verify/verify.h"
 #include "simulator/simulate.h"
+#include "tests/support/cases.h"
 #include "tests/support/orders.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
@@ -236,7 +237,7 @@ TEST(MoveEstimate, IsTheMakespanWhereNothingMovesAndSeldomTooLong) {
   std::mt19937_64 random(32);
   int better = 0;
   int refused = 0;
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < testing::cases(150); ++i) {
     const auto [family, problem] = problems.next();
     const SearchModel model(problem);
     MoveEstimate estimate(model);
@@ -263,7 +264,7 @@ TEST(MoveEstimate, IsTheMakespanWhereNothingMovesAndSeldomTooLong) {
     }
     EXPECT_EQ(longest, makespan) << i << " " << family->name;
   }
-  EXPECT_GT(better, 1'000);
+  EXPECT_GT(better, testing::cases(1'000));
   EXPECT_LT(refused * 20, better) << refused << " of " << better;
 }
 

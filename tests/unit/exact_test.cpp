@@ -9,6 +9,7 @@
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "tests/support/brute_force.h"
+#include "tests/support/cases.h"
 #include "tests/support/problems.h"
 #include "tests/support/tiny_problems.h"
 
@@ -16,6 +17,7 @@ namespace counterflow {
 namespace {
 
 using testing::BruteForce;
+using testing::cases;
 using testing::describe;
 using testing::TinyProblems;
 using testing::uniform_problem;
@@ -38,14 +40,14 @@ void expect_optimum(const Problem& problem) {
 
 TEST(Exact, IsTheBestOfAllOrdersOfTinyProblems) {
   TinyProblems problems(21);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < cases(300); ++round) {
     expect_optimum(problems.next({.frozen = round % 3 == 0, .skip_links = round % 4 == 0}));
   }
 }
 
 TEST(Exact, IsTheBestOfAllOrdersWithinMemoryLimits) {
   TinyProblems problems(22);
-  for (int round = 0; round < 600; ++round) {
+  for (int round = 0; round < cases(600); ++round) {
     expect_optimum(
         problems.next({.frozen = round % 5 == 0, .skip_links = round % 4 == 0, .memory = true}));
   }

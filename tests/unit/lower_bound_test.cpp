@@ -11,6 +11,7 @@
 
 #include "scheduler/bounds/closed.h"
 #include "tests/support/brute_force.h"
+#include "tests/support/cases.h"
 #include "tests/support/phases.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
@@ -20,6 +21,7 @@ namespace counterflow {
 namespace {
 
 using testing::BruteForce;
+using testing::cases;
 using testing::describe;
 using testing::draw;
 using testing::set_pair_cost;
@@ -36,21 +38,21 @@ void expect_bound_holds(const Problem& problem) {
 TEST(LowerBound, HoldsForEveryOrderOfTinyProblems) {
   TinyProblems problems(1);
   int tight = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < cases(300); ++round) {
     const Problem problem = problems.next({});
     expect_bound_holds(problem);
     const Time bound = lower_bound(problem, BoundEffort::full);
     tight += BruteForce(problem).beats(bound + Time{1}) ? 1 : 0;
   }
   // Not by being useless.
-  EXPECT_GT(tight, 200);
+  EXPECT_GT(tight, cases(200));
 }
 
 TEST(LowerBound, HoldsWithinMemoryLimits) {
   TinyProblems problems(8);
   int tight = 0;
   int possible = 0;
-  for (int round = 0; round < 600; ++round) {
+  for (int round = 0; round < cases(600); ++round) {
     const Problem problem =
         problems.next({.frozen = round % 4 == 0, .skip_links = round % 3 == 0, .memory = true});
     expect_bound_holds(problem);
@@ -59,13 +61,13 @@ TEST(LowerBound, HoldsWithinMemoryLimits) {
     const Time bound = lower_bound(problem, BoundEffort::full);
     tight += BruteForce(problem).beats(bound + Time{1}) ? 1 : 0;
   }
-  EXPECT_GT(possible, 300);
+  EXPECT_GT(possible, cases(300));
   EXPECT_GT(tight * 10, possible * 8);
 }
 
 TEST(LowerBound, HoldsWithinMemoryLimitsWithFactorsAndPairs) {
   TinyProblems problems(9);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < cases(300); ++round) {
     expect_bound_holds(
         problems.next({.pairs = round % 2 == 0, .factors = round % 3 != 0, .memory = true}));
   }
@@ -75,7 +77,7 @@ TEST(LowerBound, HoldsForPhases) {
   TinyProblems problems(12);
   std::mt19937_64 random(12);
   int tight = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < cases(400); ++round) {
     Problem problem = problems.next({.pairs = round % 4 == 0,
                                      .factors = round % 3 == 0,
                                      .frozen = round % 5 == 0,
@@ -86,13 +88,13 @@ TEST(LowerBound, HoldsForPhases) {
     const Time bound = lower_bound(problem, BoundEffort::full);
     tight += BruteForce(problem).beats(bound + Time{1}) ? 1 : 0;
   }
-  EXPECT_GT(tight, 200);
+  EXPECT_GT(tight, cases(200));
 }
 
 // More memory allows every order that less did.
 TEST(LowerBound, IsMonotoneInTheLimit) {
   TinyProblems problems(10);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < cases(300); ++round) {
     Problem problem = problems.next({.memory = true});
     if (!BruteForce(problem).beats(Time{1000})) continue;
     const Time less = lower_bound(problem);
@@ -104,26 +106,27 @@ TEST(LowerBound, IsMonotoneInTheLimit) {
 
 TEST(LowerBound, HoldsWithFrozenStagesAndSkipLinks) {
   TinyProblems problems(2);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < cases(300); ++round) {
     expect_bound_holds(problems.next({.frozen = true, .skip_links = true}));
   }
 }
 
 TEST(LowerBound, HoldsWithPairsHoweverTheyAreFused) {
   TinyProblems problems(3);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < cases(300); ++round) {
     expect_bound_holds(problems.next({.pairs = true, .frozen = round % 3 == 0}));
   }
 }
 
 TEST(LowerBound, HoldsWithFactors) {
   TinyProblems problems(4);
-  for (int round = 0; round < 300; ++round) expect_bound_holds(problems.next({.factors = true}));
+  for (int round = 0; round < cases(300); ++round)
+    expect_bound_holds(problems.next({.factors = true}));
 }
 
 TEST(LowerBound, HoldsWithFactorsAndPairs) {
   TinyProblems problems(5);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < cases(300); ++round) {
     expect_bound_holds(problems.next({.pairs = true, .factors = true, .frozen = round % 3 == 0}));
   }
 }
@@ -181,7 +184,7 @@ struct Chain {
 
 TEST(ClosedBound, IsTheClosedFormForEqualStages) {
   std::mt19937_64 random(6);
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < cases(400); ++round) {
     const StageCost cost{Time(draw(random, 0, 20)), Time(draw(random, 0, 20)),
                          Time(draw(random, 0, 20))};
     const Chain chain{std::vector<StageCost>(static_cast<std::size_t>(draw(random, 1, 8)), cost),
@@ -195,7 +198,7 @@ TEST(ClosedBound, IsTheClosedFormForEqualStages) {
 // With uneven W the last W may be that of a later stage, which the closed form leaves out.
 TEST(ClosedBound, IsAtLeastTheClosedFormForUnevenStages) {
   std::mt19937_64 random(7);
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < cases(400); ++round) {
     Chain chain{{}, static_cast<int>(draw(random, 1, 20)), Time(draw(random, 0, 5))};
     const bool even_weights = round % 2 == 0;
     for (auto p = draw(random, 1, 8); p > 0; --p) {

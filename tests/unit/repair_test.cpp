@@ -12,6 +12,7 @@
 #include "scheduler/error.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
+#include "tests/support/cases.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 
@@ -130,7 +131,7 @@ TEST(Repair, MendsAnyPlacesOfTransfers) {
   testing::RandomProblems problems(99);
   std::mt19937_64 random(7);
   int broken = 0;
-  for (int index = 0; index < 400; ++index) {
+  for (int index = 0; index < testing::cases(400); ++index) {
     const auto sample = problems.next();
     const Problem& problem = sample.problem;
     const Program program = compile(problem, generate(*sample.family, problem));
@@ -149,7 +150,7 @@ TEST(Repair, MendsAnyPlacesOfTransfers) {
     expect_clean(problem, repaired);
     ASSERT_EQ(without_transfers(repaired), without_transfers(file));
   }
-  EXPECT_GT(broken, 100);
+  EXPECT_GT(broken, testing::cases(100));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "report/palette.h"
 #include "report/time_axis.h"
 #include "scheduler/error.h"
+#include "tests/support/cases.h"
 #include "tests/unit/report_runs.h"
 
 namespace counterflow {
@@ -158,7 +159,8 @@ TEST(TimelineJson, RefusesAKeyGivenTwice) {
 TEST(TimelineJson, SurvivesEveryHurtByte) {
   const Example example;
   const std::string text = timeline_json(example.context);
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  constexpr std::size_t kEvery = testing::kSanitized ? 11 : 1;
+  for (std::size_t at = 0; at < text.size(); at += kEvery) {
     std::string hurt = text;
     hurt[at] = '9';
     try {

@@ -13,6 +13,7 @@
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
+#include "tests/support/cases.h"
 #include "tests/support/orders.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
@@ -340,7 +341,8 @@ TEST(SimulatorAndVerify, AgreeOnShuffledPrograms) {
     const int v = find_family(family)->default_chunks;
     const Problem problem = family_problem(*find_family(family), 3, v, 4, {3, 4, 2, 0.5});
     const Program program = compile(problem, generate(*find_family(family), problem));
-    for (int round = 0; round < 300; ++round) expect_agreement(problem, shuffled(program, random));
+    for (int round = 0; round < testing::cases(300); ++round)
+      expect_agreement(problem, shuffled(program, random));
   }
 }
 

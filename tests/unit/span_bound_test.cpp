@@ -11,6 +11,7 @@
 #include "scheduler/search/model.h"
 #include "scheduler/search/order_evaluator.h"
 #include "scheduler/search/order_memory.h"
+#include "tests/support/cases.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 
@@ -101,7 +102,7 @@ TEST(SpanBound, IsNeverAboveTheBestOrder) {
   std::mt19937_64 random(21);
   int met = 0;
   int idles = 0;
-  constexpr int kProblems = 150;
+  constexpr int kProblems = testing::cases(150);
   for (int i = 0; i < kProblems; ++i) {
     const Problem problem = two_ranks(random);
     const std::int64_t bound = span_bound(problem).count();
