@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "executor/gloo/children.h"
 #include "executor/gloo/gloo_mesh.h"
+#include "executor/gloo/local_store.h"
 #include "executor/gloo/tcp_store.h"
 #include "executor/processes/wire.h"
 #include "scheduler/error.h"
@@ -37,10 +37,15 @@ int number(const char* name, std::int64_t least, std::int64_t most) {
   }
 }
 
-std::unique_ptr<Store> store_of_launcher(const LaunchedRank& place,
-                                         std::chrono::milliseconds patience) {
+// Where the ranks of a launcher exchange their addresses.
+struct MeetingPlace {
+  std::unique_ptr<TcpStoreServer> server{};  // where rank 0 listens
+  std::unique_ptr<Store> store{};
+};
+
+MeetingPlace meeting_place(const LaunchedRank& place, std::chrono::milliseconds patience) {
   if (const std::string folder = environment("COUNTERFLOW_STORE"); !folder.empty()) {
-    return std::make_unique<gloo::rendezvous::FileStore>(folder);
+    return {.store = std::make_unique<gloo::rendezvous::FileStore>(folder)};
   }
   const std::string host = environment("MASTER_ADDR");
   if (host.empty()) {
@@ -56,7 +61,12 @@ std::unique_ptr<Store> store_of_launcher(const LaunchedRank& place,
     port = number("MASTER_PORT", 1, 65534) +
            (environment("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0);
   }
-  return std::make_unique<TcpStore>(host, port, place.rank == 0, patience);
+  if (place.rank != 0) {
+    return {.store = std::make_unique<StoreClient>(connect_to_store(host, port, patience))};
+  }
+  auto server = std::make_unique<TcpStoreServer>(port, patience);
+  auto store = std::make_unique<StoreClient>(server->connect());
+  return {std::move(server), std::move(store)};
 }
 
 void check_messages(const Program& program) {
@@ -95,8 +105,8 @@ RunResult run_as(const LaunchedRank& place, const Program& program, Compute& com
   RankResult result;
   std::unique_ptr<GlooMesh> mesh;
   {
-    const std::unique_ptr<Store> store = store_of_launcher(place, patience);
-    gloo::rendezvous::PrefixStore ours("counterflow", *store);
+    const MeetingPlace meeting = meeting_place(place, patience);
+    gloo::rendezvous::PrefixStore ours("counterflow", *meeting.store);
     mesh = std::make_unique<GlooMesh>(place.rank, place.size, ours,
                                       environment("COUNTERFLOW_ADDRESS").c_str(), patience);
   }
@@ -110,40 +120,11 @@ RunResult run_as(const LaunchedRank& place, const Program& program, Compute& com
   return std::move(result.run);
 }
 
-std::filesystem::path temporary_folder() {
-  std::error_code error;
-  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  if (error) throw EnvironmentError("TMPDIR names no folder that can be used: " + error.message());
-  return folder;
-}
-
-// A folder of its own, gone when it goes.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string path = (temporary_folder() / "counterflow.XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) {
-      throw EnvironmentError("cannot make a folder like " + path);
-    }
-    path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // What a rank that this process started sends back.
 std::vector<std::byte> child(int rank, const Program& program, Compute& compute,
-                             const GlooSettings& settings, const std::string& folder) {
+                             const GlooSettings& settings, int connection) {
   try {
-    gloo::rendezvous::FileStore store(folder);
+    StoreClient store(connection);
     GlooMesh mesh(rank, static_cast<int>(program.ranks.size()), store, "127.0.0.1",
                   connect_patience(settings));
     const RankResult result = run_rank(program, compute, settings, mesh);
@@ -208,10 +189,12 @@ std::optional<LaunchedRank> launched_rank() {
 RunResult run_over_gloo(const Program& program, Compute& compute, const GlooSettings& settings) {
   check_messages(program);
   if (const auto place = launched_rank()) return run_as(*place, program, compute, settings);
-  const TemporaryFolder folder;
-  Children children(static_cast<int>(program.ranks.size()), [&](int rank) {
-    return child(rank, program, compute, settings, folder.path());
+  const int ranks = static_cast<int>(program.ranks.size());
+  LocalStore store(ranks, connect_patience(settings));
+  Children children(ranks, [&](int rank) {
+    return child(rank, program, compute, settings, store.connection_of(rank));
   });
+  store.serve();
   return verdict(children.wait(2 * settings.process.patience + 10s));
 }
 

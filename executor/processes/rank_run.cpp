@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executor/interpreter.h"
+#include "executor/processes/agreement.h"
 #include "executor/processes/mesh_transport.h"
 #include "executor/processes/peers.h"
 #include "executor/processes/wire.h"
@@ -29,6 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr int kPings = 8;
 constexpr auto kSilence = 3s;  // a loaded machine may keep a rank from saying anything for a while
+constexpr auto kHeartbeat = 400ms;  // to every other: of many ranks on one machine, quite some
 constexpr auto kClosing = 3s;  // for the last word to reach those that still listen
 constexpr auto kStartDelay = 2ms;  // from the word to begin to the begin
 
@@ -155,7 +157,7 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
   void send_heartbeat() {
     const auto now = Clock::now();
     peers_.look(now);
-    if (now - last_heartbeat_ < 100ms) return;
+    if (now - last_heartbeat_ < kHeartbeat) return;
     last_heartbeat_ = now;
     broadcast({.kind = FrameKind::heartbeat});
   }
@@ -165,41 +167,39 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
     while (!peers_.wait_for(20ms, ready)) {
       if (auto failure = peers_.stop()) return failure;
       send_heartbeat();
-      if (const auto peer = peers_.first_gone()) {
-        return Failure{me_, 0, step_,
-                       fmt::format("{}: rank {} {}", for_what, *peer, peers_.gone(*peer)), *peer};
-      }
+      if (auto failure = someone_left(for_what)) return failure;
     }
     return std::nullopt;
+  }
+
+  // Until everyone has said so.
+  std::optional<Failure> wait_for_all(const char* for_what, FrameKind kind) {
+    auto failure = wait(for_what, [&] { return peers_.all_have(kind); });
+    return failure ? failure : someone_left(for_what);
+  }
+
+  [[nodiscard]] std::optional<Failure> someone_left(const char* for_what) const {
+    const auto peer = peers_.first_gone();
+    if (!peer) return std::nullopt;
+    return Failure{me_, 0, step_,
+                   fmt::format("{}: rank {} {}", for_what, *peer, peers_.gone(*peer)), *peer};
   }
 
   // ---- Before and between steps -------------------------------------------------------------
 
   std::optional<Failure> agree() {
-    const std::uint64_t mine = hash(program_);
-    const std::string rules =
-        fmt::format("{} steps under '{}'", settings_.run.steps, settings_.run.execution.name);
-    ByteWriter hello;
-    hello.put(mine).put_list(std::span(rules));
-    broadcast({.kind = FrameKind::hello}, hello.take());
-    auto failure = wait("before the first step", [&] { return peers_.all_have(FrameKind::hello); });
-    if (failure) return failure;
+    const Intent mine{hash(program_), fmt::format("{} steps under '{}'", settings_.run.steps,
+                                                  settings_.run.execution.name)};
+    broadcast({.kind = FrameKind::hello}, to_bytes(mine));
+    if (auto failure = wait_for_all("before the first step", FrameKind::hello)) return failure;
+    std::vector<Intent> intents;
     for (int peer = 0; peer < mesh_.size(); ++peer) {
-      if (peer == me_) continue;
-      const std::vector<std::byte> body = peers_.body(peer, FrameKind::hello);
-      ByteReader in(body);
-      const auto theirs = in.get<std::uint64_t>();
-      const std::vector<char> list = in.get_list<char>();
-      const std::string their_rules(list.begin(), list.end());
-      if (theirs == mine && their_rules == rules) continue;
-      return Failure{
-          me_, 0, 0,
-          fmt::format("rank {} is about to run program {:016x}, {}, rank {} {:016x}, {}; "
-                      "give all ranks the same input",
-                      me_, mine, rules, peer, theirs, their_rules),
-          peer};
+      intents.push_back(peer == me_ ? mine
+                                    : intent_from_bytes(peers_.body(peer, FrameKind::hello)));
     }
-    return std::nullopt;
+    const auto found = disagreement(intents);
+    if (!found) return std::nullopt;
+    return Failure{me_, 0, 0, found->reason, found->culprit};
   }
 
   // What to add to this clock for rank 0's: from the exchange that took least.
@@ -261,9 +261,7 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
       mesh_.send(0, {.kind = FrameKind::timelines}, to_bytes(measured_));
       return wait("after the last step", [&] { return peers_.has(0, FrameKind::done); });
     }
-    auto failure =
-        wait("after the last step", [&] { return peers_.all_have(FrameKind::timelines); });
-    if (failure) return failure;
+    if (auto failure = wait_for_all("after the last step", FrameKind::timelines)) return failure;
     broadcast({.kind = FrameKind::done});
     steps.resize(measured_.size(), Timeline{std::vector<RankTimeline>(program_.ranks.size())});
     for (int rank = 0; rank < mesh_.size(); ++rank) {

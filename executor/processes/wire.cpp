@@ -33,6 +33,21 @@ Failure failure_from_bytes(std::span<const std::byte> bytes) {
   return get_failure(in);
 }
 
+std::vector<std::byte> to_bytes(const Intent& intent) {
+  ByteWriter out;
+  out.put(intent.program).put_list(std::span(intent.rules));
+  return out.take();
+}
+
+Intent intent_from_bytes(std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  Intent intent;
+  intent.program = in.get<std::uint64_t>();
+  const std::vector<char> rules = in.get_list<char>();
+  intent.rules.assign(rules.begin(), rules.end());
+  return intent;
+}
+
 std::vector<std::byte> to_bytes(const PeerProgress& progress) {
   ByteWriter out;
   out.put_list(std::span(progress.states)).put_list(std::span(progress.lacks));

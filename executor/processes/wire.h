@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/backend.h"
+#include "executor/processes/agreement.h"
 #include "executor/progress.h"
 
 // Values as bytes, for frames and pipes between processes of one program.
@@ -81,6 +82,8 @@ struct PeerProgress {
   std::vector<Lacking> lacks{};        // of collectives under way
 };
 
+[[nodiscard]] std::vector<std::byte> to_bytes(const Intent& intent);
+[[nodiscard]] Intent intent_from_bytes(std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<std::byte> to_bytes(const PeerProgress& progress);
 [[nodiscard]] PeerProgress progress_from_bytes(std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<std::byte> to_bytes(const RunResult& result);
