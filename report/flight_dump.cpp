@@ -67,10 +67,20 @@ class Reader {
       posted_in_.push_back(place_of(entry));
     }
     dump.groups = groups_;
-    if (root.has("counterflow")) dump.notes = read_notes(root.at("counterflow"));
+    if (!root.has("counterflow")) return;
+    check_rank(root.at("rank"), dump.rank);
+    dump.notes = read_notes(root.at("counterflow"));
   }
 
  private:
+  // Of other recorders the name alone tells.
+  static void check_rank(const Node& recorded, Rank named) {
+    if (recorded.integer() == named) return;
+    recorded.fail(
+        fmt::format("it is the record of rank {}, and its name says {}; give the file "
+                    "its name back",
+                    recorded.integer(), named));
+  }
   // Group and sequence: what is posted together shares them.
   using Place = std::pair<std::uint32_t, std::int64_t>;
 

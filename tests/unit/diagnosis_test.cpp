@@ -240,6 +240,20 @@ TEST(FlightRecord, OfAnotherProgramIsRefused) {
   EXPECT_THROW((void)diagnose({dump_of(2, 3, {})}, &program), InputError);
 }
 
+TEST(FlightDump, OfAnotherRankThanItsNameSaysIsRefused) {
+  const std::string text =
+      R"({"version": "2.10", "rank": 2, "pg_config": {"0": {"ranks": "[0, 2]"}},)"
+      R"("entries": [], "counterflow": {}})";
+  try {
+    (void)parse_flight_dump(text, "record_0", 0);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "record_0: rank: it is the record of rank 2, and its name says 0; give the file "
+                 "its name back");
+  }
+}
+
 TEST(FlightDump, RefusesWhatIsNone) {
   const auto refusal = [](const std::string& text) -> std::string {
     try {
