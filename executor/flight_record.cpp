@@ -10,6 +10,7 @@
 
 #include "executor/pickle_writer.h"
 #include "executor/progress.h"
+#include "scheduler/ir/instruction_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow::exec {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scheduler/graph/collective_groups.h"
+#include "scheduler/ir/instruction_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow::exec {
@@ -278,13 +279,6 @@ std::string describe(const Payload& payload) {
                                                   : fmt::format(" (copy {})", payload.replica);
   return fmt::format("the {} of microbatch {}{} from stage {} to stage {}", name(payload.kind),
                      payload.microbatch, copy, payload.from, payload.to);
-}
-
-std::string called(const RankProgram& rank, const Instruction& what) {
-  if (what.kind != InstructionKind::collective) return to_string(what.op);
-  const Collective& collective = rank.collectives[what.body.first];
-  return fmt::format("{} {} of communicator {}", name(collective.kind), collective.sequence,
-                     what.communicator);
 }
 
 }  // namespace counterflow::exec

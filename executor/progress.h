@@ -62,7 +62,5 @@ struct ChainEnd {
 
 // What a message means, in words.
 [[nodiscard]] std::string describe(const Payload& payload);
-// What an instruction is called: by its op, or "all_reduce 0 of communicator 2".
-[[nodiscard]] std::string called(const RankProgram& rank, const Instruction& what);
 
 }  // namespace counterflow::exec

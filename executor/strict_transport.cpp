@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/progress.h"
+#include "scheduler/ir/instruction_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow::exec {

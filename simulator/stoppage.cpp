@@ -8,6 +8,7 @@
 
 #include "scheduler/graph/matching.h"
 #include "scheduler/ir/diagnostic_text.h"
+#include "scheduler/ir/instruction_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow {
@@ -72,7 +73,7 @@ class Explainer {
     } else {
       blocked.reason = reason(rank, blocked.index);
     }
-    blocked.op = instruction(rank, blocked.index).op;
+    blocked.what = called(program_.ranks[rank], instruction(rank, blocked.index));
     return blocked;
   }
 

@@ -25,7 +25,7 @@ struct Stoppage {
   struct Blocked {
     Rank rank = 0;
     std::uint32_t index = 0;
-    Op op;
+    std::string what{};  // the instruction, as called() names it
     Time since{0};  // when it, and what it exchanges a message with, were there, or the rank failed
     Cause cause = Cause::other;
     bool sends = false;  // a message that stands still

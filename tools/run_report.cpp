@@ -10,6 +10,7 @@
 #include "report/format.h"
 #include "report/json/writer.h"
 #include "report/report_json.h"
+#include "scheduler/ir/instruction_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "simulator/memory.h"
 
@@ -52,7 +53,7 @@ RunReport make_run_report(const RunOptions& options, const RunInput& input,
   report.failure = failure;
   if (report.failure) {
     const RankProgram& rank = input.program.ranks[static_cast<std::size_t>(report.failure->rank)];
-    report.failed_op = exec::called(rank, rank.instructions[report.failure->instruction]);
+    report.failed_op = called(rank, rank.instructions[report.failure->instruction]);
   }
   report.makespans = steps.makespans();
   if (report.makespans.empty()) return report;

@@ -21,7 +21,7 @@ ordered_json to_json(const Stoppage::Blocked& blocked) {
   ordered_json object;
   object["rank"] = blocked.rank;
   object["index"] = blocked.index;
-  object["op"] = to_string(blocked.op);
+  object["op"] = blocked.what;
   object["since_ns"] = blocked.since.count();
   object["reason"] = blocked.reason;
   return object;
@@ -46,15 +46,14 @@ ordered_json to_json(const Stoppage& stoppage) {
 std::string to_line(const Stoppage& stoppage, const Stoppage::Blocked& blocked) {
   const Stoppage::OfRank& rank = stoppage.ranks[static_cast<std::size_t>(blocked.rank)];
   return fmt::format("rank {}: {} of {} instructions ended; {} (position {}) {}\n", blocked.rank,
-                     rank.finished, rank.instructions, to_string(blocked.op), blocked.index,
-                     blocked.reason);
+                     rank.finished, rank.instructions, blocked.what, blocked.index, blocked.reason);
 }
 
 std::string to_text(const Stoppage& stoppage) {
   const Stoppage::Blocked& first = stoppage.blocked.front();
   std::string text = fmt::format(
       "the run stops at {} ns; the first that could not proceed is {} of rank {} (position {})\n",
-      stoppage.last_progress.count(), to_string(first.op), first.rank, first.index);
+      stoppage.last_progress.count(), first.what, first.rank, first.index);
   for (std::size_t i = 0; i < stoppage.blocked.size() && i < kMostShown; ++i) {
     text += to_line(stoppage, stoppage.blocked[i]);
   }

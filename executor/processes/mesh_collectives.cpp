@@ -7,13 +7,10 @@
 
 #include "executor/collectives.h"
 #include "scheduler/graph/collective_groups.h"
+#include "scheduler/ir/instruction_text.h"
 
 namespace counterflow::exec {
 namespace {
-
-std::string text(const Collective& what, CommunicatorId communicator, std::uint32_t number) {
-  return fmt::format("{} {} of communicator {}", name(what.kind), number, communicator);
-}
 
 const char* text(FrameKind kind) {
   return kind == FrameKind::sum ? "part of the sum" : "share";
@@ -212,7 +209,7 @@ void MeshCollectives::received(int peer, const Frame& frame, std::span<const std
     fault = member == call.members.end() ? "that nobody waits for" : misplaced(call, from, frame);
     if (!fault.empty()) {
       fault = fmt::format("rank {} sends its {} of {} {}", peer, text(frame.kind),
-                          text(call.what, frame.communicator, frame.sequence), fault);
+                          called(call.what, frame.sequence, frame.communicator), fault);
     } else {
       fault = mismatch(call, from, frame, body);
     }
@@ -278,7 +275,7 @@ std::size_t MeshCollectives::size_of_share(const Call& call, std::size_t from, s
 
 std::string MeshCollectives::mismatch(const Call& call, std::size_t from, const Frame& frame,
                                       std::span<const std::byte> body) {
-  const std::string what = text(call.what, call.communicator, call.number);
+  const std::string what = called(call.what, call.number, call.communicator);
   const std::uint32_t peer = call.members[from];
   if (frame.collective != call.what.kind) {
     return fmt::format("rank {} is at {}, rank {} at a {}", rank_, what, peer,

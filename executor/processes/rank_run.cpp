@@ -19,6 +19,7 @@
 #include "executor/processes/wire.h"
 #include "executor/progress.h"
 #include "executor/strict_transport.h"
+#include "scheduler/ir/instruction_text.h"
 #include "scheduler/ir/schedule_file.h"
 
 namespace counterflow::exec {
@@ -31,8 +32,8 @@ using namespace std::chrono_literals;
 constexpr int kPings = 8;
 constexpr auto kSilence = 3s;  // a loaded machine may keep a rank from saying anything for a while
 constexpr auto kHeartbeat = 400ms;  // to every other: of many ranks on one machine, quite some
-constexpr auto kClosing = 3s;  // for the last word to reach those that still listen
-constexpr auto kStartDelay = 2ms;  // from the word to begin to the begin
+constexpr auto kClosing = 3s;       // for the last word to reach those that still listen
+constexpr auto kStartDelay = 2ms;   // from the word to begin to the begin
 
 std::int64_t since_epoch(Clock::time_point at) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();

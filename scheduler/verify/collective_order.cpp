@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/ir/instruction_text.h"
 #include "scheduler/verify/rules.h"
 
 // Collectives have no tags either: the members of a communicator must call the same ones in the
@@ -22,8 +23,7 @@ struct Call {
 using Calls = std::vector<Call>;
 
 std::string text(const Call& call) {
-  return fmt::format("{} {} of communicator {}", name(call.collective->kind), call.number,
-                     call.communicator);
+  return called(*call.collective, call.number, call.communicator);
 }
 
 class CollectiveOrder {

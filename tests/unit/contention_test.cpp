@@ -10,6 +10,7 @@
 #include "scheduler/passes/compile.h"
 #include "simulator/simulate.h"
 #include "simulator/stoppage.h"
+#include "tests/support/optimizers.h"
 #include "tests/support/orders.h"
 #include "tests/support/problems.h"
 
@@ -268,12 +269,29 @@ TEST(Scenarios, AFailureStopsWhatNeedsTheRank) {
   const Stoppage stop = explain_stop(small.program(), run.timeline, scenario);
   ASSERT_EQ(stop.blocked.size(), 2U);
   EXPECT_EQ(stop.blocked[0].rank, 1);
-  EXPECT_EQ(to_string(stop.blocked[0].op), "1B0");
+  EXPECT_EQ(stop.blocked[0].what, "1B0");
   EXPECT_EQ(stop.blocked[0].reason, "the rank failed at 30 ns");
   EXPECT_EQ(stop.blocked[1].rank, 0);
-  EXPECT_EQ(to_string(stop.blocked[1].op), "0RECV_B0");
+  EXPECT_EQ(stop.blocked[1].what, "0RECV_B0");
   EXPECT_EQ(stop.blocked[1].reason, "waits for 1SEND_B0 of rank 1, which failed");
   EXPECT_LT(stop.ranks[1].finished, stop.ranks[1].instructions);
+}
+
+// Rank 1 is done at 75 and waits for rank 0, done at 100, to reduce the norm with.
+TEST(Scenarios, AFailureInACollectiveNamesIt) {
+  Problem problem =
+      uniform_problem(PlacementKind::loop, 2, 1, 2, Time{10}, Time{20}, Time{0}, Time{5});
+  problem.split_backward = SplitBackward::full;
+  problem = testing::with_optimizer(problem, {.tied = Bytes{0}});
+  const Program program = compile(problem, generate(*find_family("1f1b"), problem));
+  const Scenario scenario{{}, {{1, Time{90}}}};
+  const Simulation run = simulate(program, problem.links, ExecutionModel::ideal(), scenario);
+  const Stoppage stop = explain_stop(program, run.timeline, scenario);
+  ASSERT_EQ(stop.blocked.size(), 2U);
+  for (const Stoppage::Blocked& each : stop.blocked) {
+    EXPECT_EQ(each.what.find("all_reduce 0 of communicator "), 0U) << each.what;
+  }
+  EXPECT_EQ(stop.blocked[1].reason, "waits for the other members of its collective");
 }
 
 TEST(Scenarios, AFailureAfterTheEndIsNone) {
