@@ -239,14 +239,17 @@ double total_bytes(const Problem& problem) {
 void check_totals(const Config& config, const Problem& problem) {
   constexpr auto kLimit = static_cast<double>(kMaxTotal);
   const double jitter = config.jitter ? largest_factor(*config.jitter) : 1;
-  if (total_time(problem, jitter) >= kLimit) {
-    fail(config.stages_where, "stages",
-         "the durations of the whole run sum to 2^62 ns (146 years) or more; check their units");
-  }
-  if (total_bytes(problem) >= kLimit) {
-    fail(config.stages_where, "stages",
-         "the sizes of the whole run sum to 2^62 bytes (4 EiB) or more; check their units");
-  }
+  const auto check = [&](auto total, std::string_view rule) {
+    if (total(problem) < kLimit) return;
+    Problem without = problem;
+    without.optimizer.reset();
+    if (total(without) < kLimit) fail(config.optimizer->where, "optimizer", rule);
+    fail(config.stages_where, "stages", rule);
+  };
+  check([&](const Problem& each) { return total_time(each, jitter); },
+        "the durations of the whole run sum to 2^62 ns (146 years) or more; check their units");
+  check(total_bytes,
+        "the sizes of the whole run sum to 2^62 bytes (4 EiB) or more; check their units");
 }
 
 }  // namespace

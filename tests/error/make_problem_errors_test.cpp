@@ -74,6 +74,9 @@ TEST(MakeProblemTotals, AreBelowTwoToThe62) {
                     {"stages.forward=4e7s", "pipeline.microbatches={count: 1, scale: [1000]}"}),
             time);
   EXPECT_EQ(refusal(kGoodConfig, {"links.latency=4e9s"}), time);
+  EXPECT_NE(refusal(kGoodConfig, {"optimizer={gradients: 4KiB, step: 4e9s}"})
+                .find("optimizer: the durations of the whole run sum to 2^62 ns"),
+            std::string::npos);
   EXPECT_EQ(refusal(kGoodConfig, {"links.message=1TB", "links.bandwidth=1e-9B/s"}), time);
   EXPECT_EQ(refusal(kGoodConfig, {"stages.activation=4000000TiB"}),
             "model.yaml:2:9: stages: the sizes of the whole run sum to 2^62 bytes (4 EiB) or more; "
