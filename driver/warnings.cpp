@@ -1,9 +1,12 @@
 #include "driver/warnings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace counterflow {
@@ -133,6 +136,23 @@ void unused_optimizer(const Plan& plan, std::vector<std::string>& out) {
   out.emplace_back("the optimizer section has nothing to do: no stage is trained.");
 }
 
+// UNSHARD, STEP and the like in a file that leaves communication to be inferred.
+void unused_actions(const Plan& plan, std::vector<std::string>& out) {
+  if (!plan.file || plan.brings_communication()) return;
+  std::set<std::string_view> unused;
+  for (const auto& row : plan.file->rows) {
+    for (const Action& action : row) {
+      if (!has_microbatch(action.op.kind)) unused.insert(token(action.op.kind));
+    }
+  }
+  if (unused.empty()) return;
+  out.push_back(fmt::format(
+      "{} in the file not used: without its transfers it says the order of computes. {}",
+      fmt::join(unused, ", "),
+      plan.problem.optimizer ? "What follows the last gradient comes from the optimizer section."
+                             : "An optimizer section adds reductions and steps."));
+}
+
 }  // namespace
 
 std::vector<std::string> warnings(const Plan& plan, const Report& report) {
@@ -143,6 +163,7 @@ std::vector<std::string> warnings(const Plan& plan, const Report& report) {
   doubled_parameters(plan, out);
   unused_choice(plan, out);
   unused_optimizer(plan, out);
+  unused_actions(plan, out);
   return out;
 }
 
