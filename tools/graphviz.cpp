@@ -1,11 +1,12 @@
 #include "tools/graphviz.h"
 
+#include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 
 #include "scheduler/error.h"
@@ -15,33 +16,32 @@ namespace {
 
 constexpr int kShellFoundNoCommand = 127;
 
-// A file that goes when its owner does.
-class TemporaryFile {
+// A file without a name, which goes when its owner does.
+class MemoryFile {
  public:
-  explicit TemporaryFile(const std::string& content)
-      : path_((std::filesystem::temp_directory_path() / "counterflow-XXXXXX").string()) {
-    const int descriptor = mkstemp(path_.data());
-    if (descriptor < 0) throw EnvironmentError("cannot make a temporary file " + path_);
-    const ssize_t written = write(descriptor, content.data(), content.size());
-    if (close(descriptor) != 0 || written != static_cast<ssize_t>(content.size())) {
-      unlink(path_.c_str());
-      throw EnvironmentError("cannot write the temporary file " + path_);
+  explicit MemoryFile(const std::string& content) : descriptor_(memfd_create("counterflow", 0)) {
+    if (descriptor_ < 0) throw EnvironmentError("cannot make a file in memory");
+    if (write(descriptor_, content.data(), content.size()) !=
+        static_cast<ssize_t>(content.size())) {
+      close(descriptor_);
+      throw EnvironmentError("cannot write a file in memory");
     }
   }
-  ~TemporaryFile() { unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
+  ~MemoryFile() { close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  // For this process and those it starts.
+  [[nodiscard]] std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
  private:
-  std::string path_;
+  int descriptor_;
 };
 
 }  // namespace
 
 std::string render_svg(const std::string& dot) {
-  const TemporaryFile input(dot);
-  std::FILE* output = popen(("dot -Tsvg '" + input.path() + "' 2>/dev/null").c_str(), "r");
+  const MemoryFile input(dot);
+  std::FILE* output = popen(("dot -Tsvg <" + input.path() + " 2>/dev/null").c_str(), "r");
   if (output == nullptr) throw EnvironmentError("cannot start `dot`");
   std::string svg;
   std::array<char, 4096> block{};
