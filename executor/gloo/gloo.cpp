@@ -136,13 +136,20 @@ std::vector<std::byte> child(int rank, const Program& program, Compute& compute,
   }
 }
 
-// Of what the ranks sent back, the one that tells: the steps if all went well, else the failure
-// that is nearest to its cause.
-RunResult verdict(std::vector<Children::Outcome> outcomes) {
+// The last of the ranks whose process ended without a word.
+std::optional<Rank> dead_rank(const std::vector<Children::Outcome>& outcomes) {
   std::optional<Rank> dead;
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
     if (outcomes[rank].bytes.empty() && !outcomes[rank].ended_by_us) dead = static_cast<Rank>(rank);
   }
+  return dead;
+}
+
+// Of what the ranks sent back, the one that tells: the steps if all went well, else the failure
+// that is nearest to its cause, which is one that blames a dead rank.
+RunResult verdict(const std::vector<Children::Outcome>& outcomes) {
+  const std::optional<Rank> dead = dead_rank(outcomes);
+  const auto blames_dead = [&](const Failure& each) { return dead && each.culprit == dead; };
   std::optional<Failure> failure;
   RunResult at_first;
   std::vector<std::optional<RankProgress>> stopped(outcomes.size());
@@ -150,10 +157,9 @@ RunResult verdict(std::vector<Children::Outcome> outcomes) {
     if (outcomes[rank].bytes.empty()) continue;
     RunResult result = result_from_bytes(outcomes[rank].bytes);
     if (rank < result.stopped.size()) stopped[rank] = std::move(result.stopped[rank]);
-    const bool nearer =
-        result.failure &&
-        (!failure || (result.failure->culprit == dead && dead && failure->culprit != dead));
-    if (nearer) failure = result.failure;
+    if (result.failure && (!failure || (blames_dead(*result.failure) && !blames_dead(*failure)))) {
+      failure = result.failure;
+    }
     if (rank == 0) at_first = std::move(result);
   }
   if (!failure && dead) {
@@ -162,10 +168,7 @@ RunResult verdict(std::vector<Children::Outcome> outcomes) {
                       *dead};
   }
   if (!failure) return at_first;
-  RunResult result;
-  result.failure = std::move(failure);
-  result.stopped = std::move(stopped);
-  return result;
+  return {.steps = {}, .failure = std::move(failure), .stopped = std::move(stopped)};
 }
 
 }  // namespace
