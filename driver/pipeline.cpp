@@ -67,7 +67,7 @@ Verdict check(const Plan& plan, std::span<const Semantics> asked, const PassObse
   return verdict;
 }
 
-Run run(const Plan& plan, Program program) {
+Timeline timeline_of(const Plan& plan, const Program& program) {
   Simulation simulation = simulate(program, plan.whole().links, plan.config.execution);
   if (!simulation.diagnostics.empty()) {
     const std::string text =
@@ -75,8 +75,13 @@ Run run(const Plan& plan, Program program) {
                     to_text(simulation.diagnostics, GridOf{to_csv(program)}));
     throw FaultyError(text, std::move(simulation.diagnostics));
   }
-  Report report = make_report(plan, program, simulation.timeline);
-  return {std::move(program), std::move(simulation.timeline), std::move(report)};
+  return std::move(simulation.timeline);
+}
+
+Run run(const Plan& plan, Program program) {
+  Timeline timeline = timeline_of(plan, program);
+  Report report = make_report(plan, program, timeline);
+  return {std::move(program), std::move(timeline), std::move(report)};
 }
 
 Report make_report(const Plan& plan, const Program& program, const Timeline& timeline) {

@@ -38,6 +38,10 @@ struct Run {
   Report report;
 };
 
+// Simulates a program of the plan under its config's execution model. Throws FaultyError, with
+// where each rank stands, if it gets stuck under that model.
+[[nodiscard]] Timeline timeline_of(const Plan& plan, const Program& program);
+
 // Simulates a checked plan under its config's execution model and fills in the whole report. Throws
 // InfeasibleError, with the cycle, if the program gets stuck under that model.
 [[nodiscard]] Run run(const Plan& plan, Program program);

@@ -10,7 +10,8 @@
 namespace counterflow::exec {
 
 // The buffers of one op, by what they mean; each list in the declared order of the stage's edges,
-// sums as GradientSums lists them, behind them the norm where there is one (NORM writes it).
+// sums as GradientSums lists them, behind them the norm where there is one (NORM writes it), then
+// what STEP keeps for VALIDATE.
 // Sizes are those of the program's slots.
 struct OpBuffers {
   std::vector<Buffer> inputs;            // activations that came in (F, and again B, I, W)
@@ -18,7 +19,7 @@ struct OpBuffers {
   std::vector<Buffer> outputs;           // of F: activations; of B and I: input gradients
   Buffer saved;              // F writes it, B reads it, I changes it for W; what moves it
                              // out or makes it again rewrites it
-  std::vector<Buffer> sums;  // weight gradients: B and W add to them, NORM and STEP read them
+  std::vector<Buffer> sums;  // weight gradients: B and W add to them, NORM and steps read them
 };
 
 // One `run` instruction, as the machine hands it to the compute.

@@ -84,7 +84,11 @@ template <typename T>
     const auto s = static_cast<std::size_t>(stage);
     problem.message[s] = bytes(model.output(stage));
     problem.memory[s] = {bytes(model.saved(stage)), bytes(model.saved(stage))};
-    if (problem.optimizer) problem.optimizer->gradients[s] = bytes(model.parameters(stage));
+    if (!problem.optimizer) continue;
+    problem.optimizer->gradients[s] = bytes(model.parameters(stage));
+    if (problem.optimizer->validates()) {
+      problem.optimizer->snapshot[s] = bytes(model.parameters(stage));
+    }
   }
   return problem;
 }

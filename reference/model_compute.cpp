@@ -44,8 +44,13 @@ std::span<float> whole(const Op& op, exec::Buffer buffer) {
 }  // namespace
 
 ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd,
-                           const Poison& poison)
-    : model_(model), problem_(problem), sgd_(sgd), poison_(poison), sums_(problem) {
+                           const Poison& poison, int consecutive)
+    : model_(model),
+      problem_(problem),
+      sgd_(sgd),
+      poison_(poison),
+      consecutive_(consecutive),
+      sums_(problem) {
   for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
     for (Stage stage = 0; stage < model.stages(); ++stage) {
       copies_.emplace_back().parameters = model.initial_parameters(stage);
@@ -65,33 +70,48 @@ OrderedSum<float> ModelCompute::zero_gradient(const Chunk& chunk) const {
   return {trains ? model_.parameters(chunk.stage) : 0, std::move(order)};
 }
 
-void ModelCompute::begin_step(Rank rank, int /*step*/) {
+void ModelCompute::begin_step(Rank rank, int step) {
   for (const Chunk& chunk : problem_.placement.chunks_of(rank)) {
     Copy& copy = copies_[index(chunk.stage, chunk.replica)];
-    copy.gradient = zero_gradient(chunk);
-    copy.losses.assign(static_cast<std::size_t>(problem_.microbatches), 0);
-    copy.not_finite.reset();
+    begin(chunk, copy, step * consecutive_);
+    copy.steps = step * consecutive_;
   }
+}
+
+void ModelCompute::begin(const Chunk& chunk, Copy& copy, int step) const {
+  copy.step = step;
+  copy.gradient = zero_gradient(chunk);
+  copy.losses.assign(static_cast<std::size_t>(problem_.microbatches), 0);
+  copy.not_finite.reset();
+}
+
+ModelCompute::Placed ModelCompute::placed(const exec::ComputeCall& call, const Op& op) const {
+  Placed placed{op, call.step * consecutive_ + op.microbatch / problem_.microbatches};
+  placed.op.microbatch %= problem_.microbatches;
+  return placed;
 }
 
 void ModelCompute::run(const exec::ComputeCall& call) {
   if (call.op.kind == OpKind::gradient_norm) return norm(call);
   if (call.op.kind == OpKind::optimizer_step) return step(call);
+  if (call.op.kind == OpKind::validate_step) return validate(call);
   one(call, call.op, call.buffers());
   if (call.paired.kind != OpKind::none) one(call, call.paired, call.paired_buffers());
 }
 
-void ModelCompute::one(const exec::ComputeCall& call, const Op& op,
+void ModelCompute::one(const exec::ComputeCall& call, const Op& op_of_all,
                        const exec::OpBuffers& buffers) {
+  const auto [op, step] = placed(call, op_of_all);
   Copy& copy = copies_[index(op.stage, op.replica)];
+  if (step != copy.step && is_compute(op.kind)) begin({op.stage, op.replica}, copy, step);
   switch (op.kind) {
     case OpKind::forward:
-      forward(call.step, op, operands(op, buffers), copy);
+      forward(step, op, operands(op, buffers), copy);
       break;
     case OpKind::recompute: {
       const Operands<float> given = operands(op, buffers);  // its outputs left long ago
       model_.forward(op, copy.parameters, given);
-      poison_.forward(call.step, model_, op, given);
+      poison_.forward(step, model_, op, given);
       break;
     }
     case OpKind::offload: {
@@ -107,7 +127,7 @@ void ModelCompute::one(const exec::ComputeCall& call, const Op& op,
     case OpKind::backward:
     case OpKind::backward_input:
     case OpKind::backward_weight:
-      backward(call.step, op, operands(op, buffers), copy);
+      backward(step, op, operands(op, buffers), copy);
       write_sums(call, op.stage, buffers);
       break;
     default:
@@ -169,22 +189,53 @@ void ModelCompute::norm(const exec::ComputeCall& call) {
   whole(call.op, buffers.sums.back()).front() = share_of_norm(sums_, ids, values, call.rank);
 }
 
-void ModelCompute::step(const exec::ComputeCall& call) {
-  const exec::OpBuffers buffers = call.buffers();
-  Copy& copy = copies_[index(call.op.stage, call.op.replica)];
+void ModelCompute::read_gradient(const exec::ComputeCall& call, const exec::OpBuffers& buffers,
+                                 Copy& copy) const {
   copy.reduced.clear();
-  const std::size_t count = sums_.of(call.op.stage).size();
-  for (std::size_t k = 0; k < count; ++k) {
+  for (std::size_t k = 0; k < sums_.of(call.op.stage).size(); ++k) {
     const auto sum = whole(call.op, buffers.sums[k]);
     copy.reduced.insert(copy.reduced.end(), sum.begin(), sum.end());
   }
-  const bool has_norm = buffers.sums.size() > count;
-  const float squares = has_norm ? whole(call.op, buffers.sums.back()).front() : 0;
-  if (has_norm ? std::isfinite(squares) : all_finite(copy.reduced)) {
-    sgd_.step(copy.parameters, copy.reduced, has_norm ? sgd_.factor(squares) : 1);
+}
+
+void ModelCompute::step_or_skip(Copy& copy, std::optional<float> squares) const {
+  if (squares ? std::isfinite(*squares) : all_finite(copy.reduced)) {
+    sgd_.step(copy.parameters, copy.reduced, squares ? sgd_.factor(*squares) : 1);
   } else {
-    copy.skips.push_back({call.step, copy.not_finite});
+    copy.skips.push_back({copy.steps - 1, copy.not_finite});
   }
+}
+
+void ModelCompute::step(const exec::ComputeCall& call) {
+  const exec::OpBuffers buffers = call.buffers();
+  Copy& copy = copies_[index(call.op.stage, call.op.replica)];
+  read_gradient(call, buffers, copy);
+  ++copy.steps;
+  if (problem_.optimizer->validates()) {
+    const std::size_t count = copy.parameters.size();
+    std::ranges::copy(copy.parameters,
+                      elements(call.op, buffers.sums.back(), count, "snapshot").begin());
+    sgd_.step(copy.parameters, copy.reduced, 1);
+  } else if (problem_.optimizer->global_norm) {
+    step_or_skip(copy, whole(call.op, buffers.sums.back()).front());
+  } else {
+    step_or_skip(copy, std::nullopt);
+  }
+}
+
+// A step that the norm leaves as it is stands; any other is made anew from where it began, so that
+// its bits are those of a step that waited.
+void ModelCompute::validate(const exec::ComputeCall& call) {
+  const exec::OpBuffers buffers = call.buffers();
+  Copy& copy = copies_[index(call.op.stage, call.op.replica)];
+  const std::size_t sums = sums_.of(call.op.stage).size();
+  const float squares = whole(call.op, buffers.sums[sums]).front();
+  if (std::isfinite(squares) && sgd_.factor(squares) == 1) return;
+  const std::size_t count = copy.parameters.size();
+  const auto snapshot = elements(call.op, buffers.sums[sums + 1], count, "snapshot");
+  copy.parameters.assign(snapshot.begin(), snapshot.end());
+  read_gradient(call, buffers, copy);
+  step_or_skip(copy, squares);
 }
 
 std::vector<SkippedStep> ModelCompute::skipped() const {

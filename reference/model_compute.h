@@ -33,8 +33,10 @@ struct CopyResult {
 class ModelCompute final : public exec::Compute {
  public:
   // Where the problem has an optimizer, its steps are those of `sgd`. `poison` may strike an op.
+  // The problem is of one step, the program of so many `consecutive` ones (in_steps): a run of it
+  // is all of those.
   ModelCompute(const Model<float>& model, const Problem& problem, const Sgd& sgd = {},
-               const Poison& poison = {});
+               const Poison& poison = {}, int consecutive = 1);
 
   void run(const exec::ComputeCall& call) override;
   void begin_step(Rank rank, int step) override;
@@ -58,6 +60,8 @@ class ModelCompute final : public exec::Compute {
   };
   // One copy of one stage, on the rank that holds it.
   struct Copy {
+    int step = 0;   // that is being computed
+    int steps = 0;  // that STEP has ended
     std::vector<float> parameters;
     OrderedSum<float> gradient;
     std::vector<float> losses;   // [microbatch]
@@ -67,6 +71,12 @@ class ModelCompute final : public exec::Compute {
     std::optional<Microbatch> not_finite;  // the first in this step
     std::vector<Skip> skips;
   };
+  // The op as one of its step, and which step that is.
+  struct Placed {
+    Op op;
+    int step = 0;
+  };
+  [[nodiscard]] Placed placed(const exec::ComputeCall& call, const Op& op) const;
   [[nodiscard]] std::size_t index(Stage stage, int replica) const {
     return static_cast<std::size_t>(replica) * static_cast<std::size_t>(model_.stages()) +
            static_cast<std::size_t>(stage);
@@ -75,6 +85,13 @@ class ModelCompute final : public exec::Compute {
   void write_sums(const exec::ComputeCall& call, Stage stage, const exec::OpBuffers& buffers);
   void norm(const exec::ComputeCall& call);
   void step(const exec::ComputeCall& call);
+  void validate(const exec::ComputeCall& call);
+  // STEP with the norm's sum of squares, or without one; not where gradients are not finite.
+  void step_or_skip(Copy& copy, std::optional<float> squares) const;
+  // The gradient over all copies, as the sums of a STEP or VALIDATE have it.
+  void read_gradient(const exec::ComputeCall& call, const exec::OpBuffers& buffers,
+                     Copy& copy) const;
+  void begin(const Chunk& chunk, Copy& copy, int step) const;
   void forward(int step, const Op& op, const Operands<float>& operands, Copy& copy);
   void backward(int step, const Op& op, const Operands<float>& operands, Copy& copy);
   [[nodiscard]] Operands<float> operands(const Op& op, const exec::OpBuffers& buffers) const;
@@ -84,6 +101,7 @@ class ModelCompute final : public exec::Compute {
   const Problem& problem_;
   const Sgd sgd_;
   const Poison poison_;
+  const int consecutive_;
   const GradientSums sums_;
   std::vector<Copy> copies_;  // [replica * stages + stage]
 };

@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, kOpKinds> kSpoken = {"other",
                                                             "reshard",
                                                             "reduce gradients",
                                                             "norm of gradients",
-                                                            "optimizer step"};
+                                                            "optimizer step",
+                                                            "validation of step"};
 
 }  // namespace
 

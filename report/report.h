@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "report/consecutive_steps.h"
 #include "scheduler/ir/program.h"
 #include "scheduler/ir/timeline.h"
 #include "scheduler/ir/trials.h"
@@ -44,7 +45,8 @@ struct Report {
   std::vector<Stage> recompute, offload;  // stages that do so, ascending
   std::vector<std::string> warnings;
   std::vector<RankReport> per_rank;
-  std::optional<Trials> trials;          // where the program was also run under jitter
+  std::optional<ConsecutiveSteps> consecutive;  // where several steps were run without a barrier
+  std::optional<Trials> trials;                 // where the program was also run under jitter
   std::optional<Robustness> robustness;  // where the order was searched for to stand disturbances
 };
 

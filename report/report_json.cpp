@@ -24,6 +24,17 @@ void append_rank(std::string& out, const RankReport& rank) {
   object.close();
 }
 
+void append_consecutive(std::string& out, const ConsecutiveSteps& consecutive) {
+  json::Object object(out);
+  object.add("steps", std::int64_t{consecutive.steps});
+  object.add("makespan_ns", consecutive.makespan.count());
+  object.add("steady_step_ns", consecutive.step.count());
+  json::Array ranks(object.member("peak_memory_bytes"));
+  for (const Bytes peak : consecutive.peak_memory) ranks.add(peak.value);
+  ranks.close();
+  object.close();
+}
+
 void append_trials(std::string& out, const Trials& trials) {
   json::Object object(out);
   object.add("trials", std::int64_t{trials.count});
@@ -127,6 +138,9 @@ void append_json(std::string& out, const Report& report) {
   json::Array per_rank(object.member("per_rank"), ",\n  ");
   for (const RankReport& rank : report.per_rank) append_rank(per_rank.element(), rank);
   per_rank.close();
+  if (report.consecutive) {
+    append_consecutive(object.member("consecutive_steps"), *report.consecutive);
+  }
   if (report.trials) append_trials(object.member("monte_carlo"), *report.trials);
   if (report.robustness) append_robustness(object.member("robustness"), *report.robustness);
   object.close();

@@ -55,13 +55,14 @@ std::vector<Stage> stages_with(const Program& program, OpKind kind) {
   return stages;
 }
 
-// When the last optimizer step ends, if there is one.
+// When the last optimizer step, or its validation, ends, if there is one.
 std::optional<Time> end_of_steps(const Program& program, const Timeline& timeline) {
   std::optional<Time> last;
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const auto& instructions = program.ranks[r].instructions;
     for (std::size_t i = 0; i < instructions.size(); ++i) {
-      if (instructions[i].op.kind != OpKind::optimizer_step) continue;
+      const OpKind kind = instructions[i].op.kind;
+      if (kind != OpKind::optimizer_step && kind != OpKind::validate_step) continue;
       last = std::max(last.value_or(Time{0}), timeline.ranks[r].instructions[i].end);
     }
   }

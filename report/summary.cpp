@@ -54,6 +54,17 @@ void append_figures(std::string& out, const Report& report) {
   append_stages("offload", report.offload);
 }
 
+void append_consecutive(std::string& out, const ConsecutiveSteps& consecutive) {
+  append_line(out, "steady step", readable_time(consecutive.step),
+              fmt::format("of {} consecutive ones, all {}", consecutive.steps,
+                          readable_time(consecutive.makespan)));
+  const auto most = std::ranges::max_element(consecutive.peak_memory);
+  if (most != consecutive.peak_memory.end() && most->value > 0) {
+    append_line(out, "  most held", readable_bytes(*most),
+                fmt::format("over all steps, by rank {}", most - consecutive.peak_memory.begin()));
+  }
+}
+
 void append_trials(std::string& out, const Trials& trials) {
   append_line(out, "under jitter", readable_time(trials.median),
               fmt::format("median of {} trials, seed {}; mean {}", trials.count, trials.seed,
@@ -135,6 +146,7 @@ std::string summary(const Report& report) {
                                 counted(report.ranks, "rank"), counted(report.stages, "stage"),
                                 counted(report.microbatches, "microbatch"), report.execution);
   append_figures(out, report);
+  if (report.consecutive) append_consecutive(out, *report.consecutive);
   if (report.trials) append_trials(out, *report.trials);
   if (report.robustness) append_robustness(out, *report.robustness);
   append_ranks(out, report);

@@ -25,11 +25,12 @@ class NoCompute final : public exec::Compute {
 };
 
 exec::RunSettings settings_of(const RunOptions& options, const RunInput& input, RunSteps& steps) {
-  exec::RunSettings settings{
-      .steps = options.steps, .seed = options.seed, .execution = input.execution};
+  exec::RunSettings settings{.steps = options.steps / input.consecutive,
+                             .seed = options.seed,
+                             .execution = input.execution};
   settings.measured = [&](Timeline step) { steps.add(std::move(step)); };
   if (isatty(STDERR_FILENO) == 1 && !options.quiet && !options.json) {
-    settings.step_done = [steps = options.steps](int done) {
+    settings.step_done = [steps = settings.steps](int done) {
       fmt::print(stderr, "\r\033[Krunning: step {} of {}{}", done, steps,
                  done == steps ? "\r\033[K" : "");
       std::fflush(stderr);

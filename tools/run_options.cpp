@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "driver/consecutive.h"
 #include "driver/fault_text.h"
 #include "driver/input_file.h"
 #include "driver/pipeline.h"
@@ -89,6 +90,11 @@ RunInput input_of_program(const RunOptions& options) {
 std::optional<RunInput> input_of_config(const RunOptions& options) {
   const Plan plan = make_plan(options);
   Verdict verdict = check(plan, options.asked_semantics(), pass_observer(options));
+  const int consecutive = options.consecutive ? options.steps : 1;
+  if (verdict.ok() && consecutive > 1) {
+    const Program one = std::move(*verdict.lowered);
+    verdict = check_in_steps(plan, one, consecutive, options.asked_semantics());
+  }
   if (!verdict.ok()) {
     report_faults(plan, verdict);
     return std::nullopt;
@@ -99,7 +105,8 @@ std::optional<RunInput> input_of_config(const RunOptions& options) {
                   .execution = plan.config.execution,
                   .links = plan.whole().links,
                   .memory_limits = plan.whole().limits.bytes,
-                  .predicted = std::move(predicted.timeline)};
+                  .predicted = std::move(predicted.timeline),
+                  .consecutive = consecutive};
 }
 
 // What is said of a config has no place where a program is run as it stands.
@@ -132,7 +139,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                   "mpirun")
       ->check(CLI::IsMember({"virtual", "threads", "gloo"}))
       ->type_name("NAME");
-  take_whole(*command.add_option("--steps", options.steps, "how many steps"), 1, kMostSteps);
+  CLI::Option* steps = command.add_option("--steps", options.steps, "how many steps");
+  take_whole(*steps, 1, kMostSteps);
+  command
+      .add_flag("--consecutive", options.consecutive,
+                "no barrier between the steps: all of them are one program, which --steps says how "
+                "often to repeat; for a config")
+      ->needs(steps)
+      ->needs(config);
   command.add_flag("--compare", options.compare,
                    "lay the measured timeline beside the predicted one: errors by kind of op, and "
                    "with -o both timelines on one page");

@@ -17,6 +17,7 @@ struct RunOptions : Options {
   std::string program;  // program.json; "": compiled from the config
   std::string backend = "threads";
   int steps = 1;
+  bool consecutive = false;  // all of them as one program
   std::string patience;
   bool compare = false;
   std::string directory;
@@ -32,6 +33,7 @@ struct RunInput {
   Links links;
   std::vector<Bytes> memory_limits;  // one a rank, or empty
   Timeline predicted;
+  int consecutive = 1;  // the steps that the program makes
 };
 
 // The program of the config, or of --program: checked, and simulated to its end. Nothing: it has

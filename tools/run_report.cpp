@@ -65,6 +65,9 @@ RunReport make_run_report(const RunOptions& options, const RunInput& input,
   report.measured = measure(input.program, report.timeline);
   report.measured.schedule = input.schedule;
   report.measured.execution = input.execution.name;
+  if (input.consecutive > 1) {
+    report.measured.consecutive = measure_steps(input.program, report.timeline, input.consecutive);
+  }
   if (options.compare) {
     report.error = prediction_error(input.program, input.predicted, report.timeline);
   }

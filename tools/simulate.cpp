@@ -6,7 +6,9 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "driver/consecutive.h"
 #include "driver/pipeline.h"
 #include "scheduler/error.h"
 #include "scheduler/problem/scenario.h"
@@ -21,10 +23,12 @@ namespace counterflow {
 namespace {
 
 constexpr int kMostTrials = 10'000'000;
+constexpr int kMostSteps = 1000;
 
 struct SimulateOptions : Options {
   std::string scenario;
   int trials = 0;  // 0: the given costs, no jitter
+  int steps = 1;
   int threads = 0;
   bool has_seed = false;
 };
@@ -51,7 +55,7 @@ int simulate_config(const SimulateOptions& options) {
       options.scenario.empty() ? Scenario{} : read_scenario(options.scenario, plan.config);
   Verdict verdict = check(plan, options.asked_semantics(), pass_observer(options));
   if (!verdict.ok()) return report_faults(plan, verdict);
-  const Program& program = *verdict.lowered;
+  const Program program = std::move(*verdict.lowered);
   Report report;
   if (options.scenario.empty()) {
     report = run(plan, program).report;
@@ -67,6 +71,12 @@ int simulate_config(const SimulateOptions& options) {
           "the lower bound, and with it the gap, is that of the costs as given, without the "
           "scenario");
     }
+  }
+  if (options.steps > 1) {
+    verdict = check_in_steps(plan, program, options.steps, options.asked_semantics());
+    if (!verdict.ok()) return report_faults(plan, verdict);
+    report.consecutive =
+        measure_steps(*verdict.lowered, timeline_of(plan, *verdict.lowered), options.steps);
   }
   if (options.trials > 0) report.trials = trials_of(plan, program, options, scenario);
   present(report, options);
@@ -87,10 +97,15 @@ void add_simulate(CLI::App& app, Command& run) {
       command->add_option("--threads", options->threads, "for --trials; default one a core");
   take_whole(*threads, 1, 1024);
   threads->needs(trials);
+  CLI::Option* steps = command->add_option(
+      "--steps", options->steps,
+      "so many steps one behind the other, without a barrier: the steady time of one");
+  take_whole(*steps, 1, kMostSteps);
   command
       ->add_option("--scenario", options->scenario,
                    "a YAML file of slow-downs, outages and failures to run under")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes(steps);
   add_common_options(*command, *options);
   command->callback([options, command, &run] {
     options->has_seed = command->count("--seed") > 0;

@@ -8,6 +8,7 @@ const KINDS = {
   REDUCE_GRAD: "reduce gradients",
   NORM: "norm of gradients",
   STEP: "optimizer step",
+  VALIDATE: "validation of step",
 };
 const [RUN, TRANSFER, , STEP_END] = [0, 1, 2, 3];
 // What the makespan counts.
@@ -17,7 +18,7 @@ const STEP_WORK = new Set(["F", "B", "I", "W"]);
 const opText = ({ token, stage, replica, microbatch }) =>
   `${replica > 1 ? replica : ""}${replica > 0 ? "~" : ""}${stage}${token}${microbatch ?? ""}`;
 // Is it of a whole stage, and no microbatch?
-const isOfStage = (token) => /SHARD|REDUCE|NORM|STEP/.test(token);
+const isOfStage = (token) => /SHARD|REDUCE|NORM|STEP|VALIDATE/.test(token);
 // Of a bidirectional placement an even replica flows down the ranks, the next one up.
 const directionOf = (replica) => replica % 2;
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, kOpKinds> kTokens = {
     "",        "F",       "B",           "I",      "W",      "RECOMPUTE",
     "OFFLOAD", "RELOAD",  "SEND_F",      "RECV_F", "SEND_B", "RECV_B",
-    "UNSHARD", "RESHARD", "REDUCE_GRAD", "NORM",   "STEP"};
+    "UNSHARD", "RESHARD", "REDUCE_GRAD", "NORM",   "STEP",   "VALIDATE"};
 
 }  // namespace
 

@@ -33,8 +33,9 @@ enum class OpKind : std::uint8_t {
   reduce_gradients,
   gradient_norm,   // NORM: a rank's share of the norm of all gradients, named by its first stage
   optimizer_step,  // STEP
+  validate_step,   // VALIDATE: a STEP that did not wait for the norm, amended by it where need be
 };
-inline constexpr OpKind kLastOpKind = OpKind::optimizer_step;
+inline constexpr OpKind kLastOpKind = OpKind::validate_step;
 inline constexpr std::size_t kOpKinds = static_cast<std::size_t>(kLastOpKind) + 1;
 
 // One unit of work: kind, stage, replica (which copy of the stage: of a bidirectional placement the

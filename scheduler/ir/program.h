@@ -142,7 +142,8 @@ enum class BufferPool : std::uint8_t {
   activations,   // messages forward: inputs of a stage (read), outputs (written)
   gradients,     // messages backward: output gradients (read), input gradients (written)
   saved,         // what F leaves for the backward of its stage and microbatch, I for W
-  accumulators,  // FP32: weight gradients, summed over microbatches, and their norm
+  accumulators,  // FP32: weight gradients, summed over microbatches, their norm, and parameters as
+                 // they were before a step that is not validated yet
 };
 inline constexpr std::size_t kBufferPools = 4;
 [[nodiscard]] std::string_view name(BufferPool pool);
@@ -162,7 +163,8 @@ struct BufferSlot {
 // inputs, the output gradients, what was saved, its sums (GradientSums::of); of B those of I, then
 // the sums. Messages stand in the declared order of the stage's edges. Of a fused pair those of F
 // come first. NORM reads all sums of its rank and writes the norm; STEP reads the sums of its
-// stage, then the norm if there is one.
+// stage, then the norm if there is one; if it is to be validated it writes the parameters as they
+// were instead. VALIDATE reads the sums, the norm and those parameters.
 struct Access {
   std::uint32_t slot = kNone;
   std::uint32_t version : 31 = 0;

@@ -3,22 +3,19 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "scheduler/error.h"
-#include "scheduler/graph/channels.h"
-#include "scheduler/graph/evaluate.h"
 #include "scheduler/graph/gradient_sums.h"
 #include "scheduler/graph/op_messages.h"
-#include "scheduler/passes/compute_of.h"
 #include "scheduler/passes/passes.h"
+#include "scheduler/passes/reduction_order.h"
 
 // Reductions take their place in the global sequence that insert_transfers makes: by the time at
-// which the last member is ready, after transfers of that time and before computes. Norm and steps
-// come after everything. So every rank's list is still part of one sequence, and what
-// insert_transfers proves holds.
+// which the last member is ready, after transfers of that time and before computes. Norm, steps and
+// their validation come after everything. So every rank's list is still part of one sequence, and
+// what insert_transfers proves holds.
 namespace counterflow {
 namespace {
 
@@ -30,79 +27,6 @@ struct Use {
   std::uint32_t version = 0;
   std::uint32_t instruction = kNone;  // the last that adds to the sum, or else reduces it
 };
-
-// When each run begins and each message is made, as insert_transfers has it.
-class Times {
- public:
-  Times(const Problem& problem, const Program& program)
-      : channels_(problem),
-        microbatches_(static_cast<std::size_t>(problem.microbatches)),
-        made_(channels_.size() * microbatches_),
-        begins_(Evaluator(problem, Time{1}).evaluate(compute_of(program)).begins) {
-    for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-      std::size_t position = 0;
-      for (const Instruction& i : program.ranks[rank].instructions) {
-        if (i.kind != InstructionKind::run || !uses_buffers(i.op)) continue;
-        for (const Op& op : {i.op, i.paired}) {
-          if (op.kind == OpKind::none) continue;
-          for (const Channels::Id id : channels_.outputs(op)) {
-            made_[at(id, op.microbatch)] = end(rank, position, program.kernels[i.kernel]);
-          }
-        }
-        ++position;
-      }
-    }
-  }
-
-  [[nodiscard]] Time begin(std::size_t rank, std::size_t run) const { return begins_[rank][run]; }
-  [[nodiscard]] Time end(std::size_t rank, std::size_t run, const Kernel& kernel) const {
-    return begin(rank, run) + std::max(Time{1}, kernel.duration);
-  }
-  [[nodiscard]] Time made(const Payload& payload) const {
-    return made_[at(*channels_.find(payload), payload.microbatch)];
-  }
-
- private:
-  [[nodiscard]] std::size_t at(Channels::Id id, Microbatch microbatch) const {
-    return id * microbatches_ + static_cast<std::size_t>(microbatch);
-  }
-
-  const Channels channels_;
-  std::size_t microbatches_;
-  std::vector<Time> made_;                 // [channel][microbatch]
-  std::vector<std::vector<Time>> begins_;  // [rank][run]
-};
-
-// A sum that several ranks have a share of, and when the last of them is ready.
-struct Reduction {
-  Time ready{0};
-  Id sum = 0;
-  [[nodiscard]] auto place() const { return std::tie(ready, sum); }
-};
-
-// The reductions in the order in which every rank goes through its own.
-std::vector<Reduction> reductions_of(const GradientSums& sums, const Times& times,
-                                     const Program& program) {
-  std::vector<Reduction> all(sums.size());
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    std::size_t position = 0;
-    for (const Instruction& i : program.ranks[rank].instructions) {
-      if (i.kind != InstructionKind::run || !uses_buffers(i.op)) continue;
-      for (const Op& op : {i.op, i.paired}) {
-        if (!accumulates(op)) continue;
-        for (const Id id : sums.of(op.stage)) {
-          const Time end = times.end(rank, position, program.kernels[i.kernel]);
-          all[id].ready = std::max(all[id].ready, end);
-        }
-      }
-      ++position;
-    }
-  }
-  for (Id id = 0; id < all.size(); ++id) all[id].sum = id;
-  std::erase_if(all, [&](const Reduction& r) { return !sums[r.sum].is_shared(); });
-  std::ranges::sort(all, {}, &Reduction::place);
-  return all;
-}
 
 // Communicators by who is in them.
 class Communicators {
@@ -122,7 +46,7 @@ class Communicators {
 
 class RankOptimizer {
  public:
-  RankOptimizer(const Problem& problem, const GradientSums& sums, const Times& times,
+  RankOptimizer(const Problem& problem, const GradientSums& sums, const RunTimes& times,
                 Communicators& communicators, Program& program, std::size_t rank)
       : problem_(problem),
         sums_(sums),
@@ -253,8 +177,7 @@ class RankOptimizer {
     instruction.body.first = static_cast<std::uint32_t>(rank_.accesses.size());
     for (const Id id : reads) {
       const Use& use = uses_[id];
-      rank_.accesses.push_back(
-          {.slot = use.slot, .version = use.version & 0x7fffffffU, .is_write = 0});
+      rank_.accesses.push_back(access(use, false));
       after.push_back(use.instruction);
     }
     rank_.accesses.insert(rank_.accesses.end(), also.begin(), also.end());
@@ -275,13 +198,10 @@ class RankOptimizer {
   void add_norm() {
     const auto chunks = problem_.placement.chunks_of(number_);
     if (chunks.empty()) return;
-    norm_.slot = new_norm_slot();
+    norm_.slot = new_slot(Bytes{4});
     norm_.version = 1;
-    const Op op{OpKind::gradient_norm, chunks.front().replica,
-                static_cast<std::uint16_t>(chunks.front().stage), 0};
-    norm_.instruction =
-        run(op, Time{0}, sums_.on(problem_, number_), {},
-            {{.slot = norm_.slot, .version = norm_.version & 0x7fffffffU, .is_write = 1}});
+    norm_.instruction = run(of_chunk(OpKind::gradient_norm, chunks.front()), Time{0},
+                            sums_.on(problem_, number_), {}, {access(norm_, true)});
     std::vector<Rank> all;
     for (Rank rank = 0; rank < problem_.ranks(); ++rank) {
       if (!problem_.placement.chunks_of(rank).empty()) all.push_back(rank);
@@ -293,15 +213,15 @@ class RankOptimizer {
                                    rank_.slots[norm_.slot].size, before);
   }
 
-  // One number behind the sums.
-  std::uint32_t new_norm_slot() {
+  // Behind the sums.
+  std::uint32_t new_slot(Bytes size) {
     constexpr std::int64_t kAlignment = 256;
     Bytes offset;
     for (const BufferSlot& slot : rank_.slots) {
       if (slot.pool == BufferPool::accumulators) offset = std::max(offset, slot.offset + slot.size);
     }
     offset.value = (offset.value + kAlignment - 1) / kAlignment * kAlignment;
-    rank_.slots.push_back({.pool = BufferPool::accumulators, .offset = offset, .size = Bytes{4}});
+    rank_.slots.push_back({.pool = BufferPool::accumulators, .offset = offset, .size = size});
     return static_cast<std::uint32_t>(rank_.slots.size() - 1);
   }
 
@@ -315,22 +235,65 @@ class RankOptimizer {
       chunks.emplace_back(last, chunk);
     }
     std::ranges::stable_sort(chunks, {}, [](const auto& each) { return each.first; });
-    for (const auto& [last, chunk] : chunks) {
-      const Op op{OpKind::optimizer_step, chunk.replica, static_cast<std::uint16_t>(chunk.stage),
-                  0};
-      const Time duration = problem_.optimizer->step[static_cast<std::size_t>(chunk.stage)];
-      if (norm_.slot == kNone) {
-        run(op, duration, sums_.of(chunk.stage), {}, {});
-      } else {
-        run(op, duration, sums_.of(chunk.stage), {norm_.instruction},
-            {{.slot = norm_.slot, .version = norm_.version & 0x7fffffffU, .is_write = 0}});
-      }
+    if (!problem_.optimizer->validates()) {
+      for (const auto& [last, chunk] : chunks) add_step(chunk);
+      return;
     }
+    std::vector<Use> snapshots;
+    for (const auto& [last, chunk] : chunks) snapshots.push_back(add_early_step(chunk));
+    for (std::size_t k = 0; k < chunks.size(); ++k) add_validation(chunks[k].second, snapshots[k]);
+  }
+
+  // By the norm, if there is one.
+  void add_step(const Chunk& chunk) {
+    const Time duration = of_stage(problem_.optimizer->step, chunk);
+    const Op op = of_chunk(OpKind::optimizer_step, chunk);
+    if (norm_.slot == kNone) {
+      run(op, duration, sums_.of(chunk.stage), {}, {});
+    } else {
+      run(op, duration, sums_.of(chunk.stage), {norm_.instruction}, {access(norm_, false)});
+    }
+  }
+
+  // Before the norm is known; what it keeps of the parameters as they were.
+  Use add_early_step(const Chunk& chunk) {
+    const Bytes size = of_stage(problem_.optimizer->snapshot, chunk);
+    Use snapshot{.slot = new_slot(size), .version = 1};
+    snapshot.instruction =
+        run(of_chunk(OpKind::optimizer_step, chunk), of_stage(problem_.optimizer->step, chunk),
+            sums_.of(chunk.stage), {}, {access(snapshot, true)});
+    kernel_of(snapshot.instruction).allocates = size;
+    return snapshot;
+  }
+
+  // Once the norm is known: takes a step back, or makes it anew, with what it was made from.
+  void add_validation(const Chunk& chunk, const Use& snapshot) {
+    const std::uint32_t index =
+        run(of_chunk(OpKind::validate_step, chunk), of_stage(problem_.optimizer->validate, chunk),
+            sums_.of(chunk.stage), {norm_.instruction, snapshot.instruction},
+            {access(norm_, false), access(snapshot, false)});
+    kernel_of(index).frees = of_stage(problem_.optimizer->snapshot, chunk);
+  }
+
+  template <typename T>
+  static T of_stage(const std::vector<T>& each, const Chunk& chunk) {
+    return each[static_cast<std::size_t>(chunk.stage)];
+  }
+  static Op of_chunk(OpKind kind, const Chunk& chunk) {
+    return {kind, chunk.replica, static_cast<std::uint16_t>(chunk.stage), 0};
+  }
+  static Access access(const Use& use, bool is_write) {
+    return {.slot = use.slot,
+            .version = use.version & 0x7fffffffU,
+            .is_write = static_cast<std::uint32_t>(is_write) & 1U};
+  }
+  [[nodiscard]] Kernel& kernel_of(std::uint32_t index) {
+    return program_.kernels[rank_.instructions[index].kernel];
   }
 
   const Problem& problem_;
   const GradientSums& sums_;
-  const Times& times_;
+  const RunTimes& times_;
   Communicators& communicators_;
   Program& program_;
   RankProgram& rank_;
@@ -354,7 +317,7 @@ bool trains(const Problem& problem) {
 Program insert_optimizer(const Problem& problem, Program program) {
   if (!problem.optimizer || !trains(problem)) return program;
   const GradientSums sums(problem);
-  const Times times(problem, program);
+  const RunTimes times(problem, program);
   const std::vector<Reduction> reductions = reductions_of(sums, times, program);
   Communicators communicators(program);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {

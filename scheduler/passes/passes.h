@@ -52,9 +52,9 @@ namespace counterflow {
 
 // What follows the last gradient, where the problem has an optimizer: each sum of weight gradients
 // that several ranks share is reduced on a stream of its own once the last of them is ready, beside
-// what still runs; then, if asked for, the norm of all gradients, which all ranks wait for; then a
-// step a stage. Adds communicators, streams, events and uses of buffers for them. O(n + sums log
-// sums).
+// what still runs; then, if asked for, the norm of all gradients; then a step a stage, which
+// waits for the norm, or is validated once it is known. Adds communicators, streams, events and
+// uses of buffers for them. O(n + sums log sums).
 [[nodiscard]] Program insert_optimizer(const Problem& problem, Program program);
 
 // Takes out every wait for something that another wait, or the order of a compute stream, implies

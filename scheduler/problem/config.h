@@ -74,6 +74,9 @@ struct OptimizerConfig {
   std::optional<Located<Bytes>> bucket;
   std::optional<PerItem<Time>> step;
   bool global_norm = false;
+  Validation validation = Validation::before;
+  std::optional<PerItem<Time>> validate;
+  std::optional<PerItem<Bytes>> snapshot;
   std::vector<Located<TiedParameters>> tied;
   SourceLocation where;
 };

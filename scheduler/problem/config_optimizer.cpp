@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,10 +41,40 @@ TiedParameters read_tied(const Cursor& at, std::set<Stage>& seen) {
   return tied;
 }
 
+// When the norm counts, and what it takes to amend a step that did not wait for it.
+void read_validation(const Cursor& at, OptimizerConfig& optimizer) {
+  if (const auto c = at.find("validation")) {
+    if (c->choice({"before", "after"}) == "after") optimizer.validation = Validation::after;
+    if (optimizer.validation == Validation::after && !optimizer.global_norm) {
+      c->fail(
+          "after is how steps go by the norm of all gradients; set global_norm: true as well, "
+          "or leave it out");
+    }
+  }
+  const bool validates = optimizer.validation == Validation::after;
+  const auto needs_validation = [&](const Cursor& c, std::string_view what) {
+    if (!validates) {
+      c.fail(
+          fmt::format("{} only where steps do not wait for the norm; set validation: after, or "
+                      "leave it out",
+                      what));
+    }
+  };
+  if (const auto c = at.find("validate")) {
+    needs_validation(*c, "VALIDATE runs");
+    optimizer.validate = c->per_item([](const Cursor& one) { return one.duration(); });
+  }
+  if (const auto c = at.find("snapshot")) {
+    needs_validation(*c, "parameters are kept");
+    optimizer.snapshot = c->per_item([](const Cursor& one) { return one.size(); });
+  }
+}
+
 }  // namespace
 
 void read_optimizer(const Cursor& at, Config& config) {
-  at.allow_keys({"data_parallel", "gradients", "bucket", "step", "global_norm", "tied"});
+  at.allow_keys({"data_parallel", "gradients", "bucket", "step", "global_norm", "validation",
+                 "validate", "snapshot", "tied"});
   OptimizerConfig optimizer;
   optimizer.where = at.where();
   optimizer.gradients = at.at("gradients", "350MiB").per_item(read_gradients);
@@ -61,6 +92,7 @@ void read_optimizer(const Cursor& at, Config& config) {
     optimizer.step = c->per_item([](const Cursor& one) { return one.duration(); });
   }
   if (const auto c = at.find("global_norm")) optimizer.global_norm = c->boolean();
+  read_validation(at, optimizer);
   if (const auto c = at.find("tied")) {
     std::set<Stage> seen;
     optimizer.tied = c->list_of("maps of stages and size", [&](const Cursor& one) {

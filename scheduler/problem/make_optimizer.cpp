@@ -50,6 +50,13 @@ Optimizer make_optimizer(const OptimizerConfig& config, int stages) {
   optimizer.gradients = expand(config.gradients, stages, "stages");
   optimizer.step = expand(config.step, stages, "stages");
   optimizer.global_norm = config.global_norm;
+  optimizer.validation = config.validation;
+  if (optimizer.validates()) {
+    optimizer.validate = expand(config.validate, stages, "stages");
+    // Parameters are as many numbers as their gradients.
+    optimizer.snapshot =
+        config.snapshot ? expand(*config.snapshot, stages, "stages") : optimizer.gradients;
+  }
   if (config.bucket) {
     check_buckets(*config.bucket, optimizer.gradients);
     optimizer.bucket = config.bucket->value;

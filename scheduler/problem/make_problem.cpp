@@ -192,6 +192,7 @@ double optimizer_time(const Problem& problem) {
     total += count(problem.optimizer->step[index(s)]) +
              2.0 * problem.ranks() * data_parallel(problem) *
                  (whole + static_cast<double>(kMaxBuckets) * empty);
+    if (problem.optimizer->validates()) total += count(problem.optimizer->validate[index(s)]);
   }
   return total;
 }
@@ -231,6 +232,9 @@ double total_bytes(const Problem& problem) {
              messages * problem.microbatches * static_cast<double>(problem.message[index(s)].value);
     if (problem.optimizer) {
       total += static_cast<double>(problem.optimizer->gradients[index(s)].value);
+      if (problem.optimizer->validates()) {
+        total += static_cast<double>(problem.optimizer->snapshot[index(s)].value);
+      }
     }
   }
   return total * data_parallel(problem);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "scheduler/ir/units.h"
@@ -12,6 +13,10 @@ struct TiedParameters {
   Bytes size;  // of their gradients in each of the stages; part of Optimizer::gradients
 };
 
+// When a step answers for the norm of all gradients: before it is made, so that every rank waits
+// for all others, or after (Qi et al. 2023, arXiv:2401.10241, section 4).
+enum class Validation : std::uint8_t { before, after };
+
 // What follows the last weight gradient of a step: copies of a stage, in both directions and in all
 // pipelines side by side, and stages with tied
 // parameters, add their gradients up; then each stage makes its step.
@@ -20,8 +25,14 @@ struct Optimizer {
   std::vector<Bytes> gradients;      // [stage] FP32
   Bytes bucket;                      // the most one reduction takes; 0: a stage's all at once
   std::vector<Time> step;            // [stage]
-  bool global_norm = false;          // no step before the norm of all gradients is known
+  bool global_norm = false;          // every step goes by the norm of all gradients
   std::vector<TiedParameters> tied;  // no stage twice
+  Validation validation = Validation::before;
+  std::vector<Time> validate{};   // [stage] how long VALIDATE takes; empty where there is none
+  std::vector<Bytes> snapshot{};  // [stage] what STEP keeps, to be taken back; likewise
+
+  // Are steps made before the norm is known?
+  [[nodiscard]] bool validates() const { return global_norm && validation == Validation::after; }
 };
 
 }  // namespace counterflow

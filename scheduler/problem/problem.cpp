@@ -32,6 +32,7 @@ Problem Problem::only(const Phase& phase) const {
   Problem part = *this;
   part.phases.clear();
   part.microbatches = phase.count;
+  part.steps = 1;
   part.forward_only = !phase.trains();
   const MicrobatchFactors& all = costs.factors();
   part.costs = Costs(costs.stages(),

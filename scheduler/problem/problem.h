@@ -45,6 +45,7 @@ struct Problem {
   Placement placement;
   StageGraph graph;
   int microbatches = 0;
+  int steps = 1;  // consecutive ones, each of as many microbatches; phases are those of all
   SplitBackward split_backward = SplitBackward::automatic;
   bool forward_only = false;  // with phases: none of them trains
   std::vector<Phase> phases;  // in order, all microbatches; empty: one pass
@@ -68,6 +69,10 @@ struct Problem {
 
   // Index of the phase of a microbatch, 0 where there are none. O(log phases).
   [[nodiscard]] std::size_t phase_of(Microbatch microbatch) const;
+  // Which of the steps a microbatch belongs to.
+  [[nodiscard]] int step_of(Microbatch microbatch) const {
+    return microbatch / (microbatches / steps);
+  }
   // Does the microbatch have a backward?
   [[nodiscard]] bool trains(Microbatch microbatch) const {
     return !forward_only && (phases.empty() || phases[phase_of(microbatch)].trains());

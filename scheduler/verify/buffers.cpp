@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@ namespace {
 struct Value {
   BufferPool pool = BufferPool::activations;
   Payload payload;
+  int step = 0;  // of what is summed up anew in each, and of what STEP keeps
   friend bool operator==(const Value&, const Value&) = default;
 };
 
@@ -46,22 +48,33 @@ Value of_stage(BufferPool pool, const Op& op) {
 }
 
 constexpr Microbatch kNorm = -1;
+constexpr Microbatch kSnapshot = -2;
 enum : std::uint16_t { kOfRank = 0, kOfAll = 1 };
 
-Value of_sum(const GradientSums& sums, GradientSums::Id id, std::uint16_t part) {
+Value of_sum(const GradientSums& sums, GradientSums::Id id, std::uint16_t part, int step) {
   const auto stage = static_cast<std::uint16_t>(sums[id].stages.front());
   return {BufferPool::accumulators,
-          {.from = stage, .to = stage, .part = part, .microbatch = static_cast<Microbatch>(id)}};
+          {.from = stage, .to = stage, .part = part, .microbatch = static_cast<Microbatch>(id)},
+          step};
 }
 
-// May the second replace the first in its slot? Nothing is added to what is summed over ranks.
+// May the second replace the first in its slot? Nothing is added to what is summed over ranks; a
+// new step begins anew.
 bool same_sum(const Value& held, Value next) {
+  if (held.step < next.step) return true;
   if (next.payload.part == kOfAll) next.payload.part = held.payload.part;
   return held == next;
 }
 
-Value norm(std::uint16_t part) {
-  return {BufferPool::accumulators, {.part = part, .microbatch = kNorm}};
+Value norm(std::uint16_t part, int step) {
+  return {BufferPool::accumulators, {.part = part, .microbatch = kNorm}, step};
+}
+
+// The parameters of a copy of a stage before its step.
+Value snapshot(const Op& op, int step) {
+  return {BufferPool::accumulators,
+          {.replica = op.replica, .from = op.stage, .to = op.stage, .microbatch = kSnapshot},
+          step};
 }
 
 std::string describe(const Value& value) {
@@ -74,9 +87,13 @@ std::string describe(const Value& value) {
     case BufferPool::saved:
       return fmt::format("what F of stage {} saved for microbatch {}", p.from, p.microbatch);
     case BufferPool::accumulators:
+      if (p.microbatch == kSnapshot) {
+        return fmt::format("the parameters of stage {} before step {}", p.from, value.step);
+      }
       return (p.microbatch == kNorm ? "the norm of the gradients"
                                     : fmt::format("the weight gradients of stage {}", p.from)) +
-             (p.part == kOfAll ? ", summed over ranks" : "");
+             (p.part == kOfAll ? ", summed over ranks" : "") +
+             (value.step > 0 ? fmt::format(", of step {}", value.step) : "");
   }
   return "";
 }
@@ -137,8 +154,7 @@ class BufferChecker {
     }
     // Without an optimizer, as a file may have them, they touch nothing of ours.
     if (problem_.optimizer) {
-      if (instruction.op.kind == OpKind::gradient_norm) check_norm(instruction.op);
-      if (instruction.op.kind == OpKind::optimizer_step) check_step(instruction.op);
+      check_optimizer(instruction.op);
     }
     if (accesses_.size() == needed_) return;
     out_.resize(faults);
@@ -159,28 +175,56 @@ class BufferChecker {
     check_next(of_stage(BufferPool::saved, op), writes, !writes, op);
     if (!accumulates(op)) return;
     for (const GradientSums::Id id : sums_.of(op.stage)) {
-      check_next(of_sum(sums_, id, kOfRank), true, false, op);
+      check_next(of_sum(sums_, id, kOfRank, problem_.step_of(op.microbatch)), true, false, op);
     }
   }
 
   // A sum as the optimizer needs it: over all who have a share.
-  [[nodiscard]] Value complete(GradientSums::Id id) const {
-    return of_sum(sums_, id, sums_[id].is_shared() ? kOfAll : kOfRank);
+  [[nodiscard]] Value complete(GradientSums::Id id, int step) const {
+    return of_sum(sums_, id, sums_[id].is_shared() ? kOfAll : kOfRank, step);
+  }
+  [[nodiscard]] Value complete_norm(int step) const {
+    return norm(problem_.ranks() > 1 ? kOfAll : kOfRank, step);
   }
 
-  void check_norm(const Op& op) {
+  // The k-th of each is that of step k.
+  void check_optimizer(const Op& op) {
+    const bool validates = problem_.optimizer->validates();
+    if (op.kind == OpKind::gradient_norm) {
+      check_norm(op, times_run_[op]++);
+    } else if (op.kind == OpKind::optimizer_step) {
+      check_step(op, times_run_[op]++);
+    } else if (op.kind == OpKind::validate_step && validates) {
+      check_validation(op, times_run_[op]++);
+    }
+  }
+
+  void check_norm(const Op& op, int step) {
     for (const GradientSums::Id id : sums_.on(problem_, number_)) {
-      check_next(complete(id), false, false, op);
+      check_next(complete(id, step), false, false, op);
     }
-    check_next(norm(kOfRank), true, false, op);
+    check_next(norm(kOfRank, step), true, false, op);
   }
 
-  void check_step(const Op& op) {
+  void check_sums(const Op& op, int step) {
     for (const GradientSums::Id id : sums_.of(op.stage)) {
-      check_next(complete(id), false, false, op);
+      check_next(complete(id, step), false, false, op);
     }
-    if (!problem_.optimizer->global_norm) return;
-    check_next(norm(problem_.ranks() > 1 ? kOfAll : kOfRank), false, false, op);
+  }
+
+  void check_step(const Op& op, int step) {
+    check_sums(op, step);
+    if (problem_.optimizer->validates()) {
+      check_next(snapshot(op, step), true, false, op);
+    } else if (problem_.optimizer->global_norm) {
+      check_next(complete_norm(step), false, false, op);
+    }
+  }
+
+  void check_validation(const Op& op, int step) {
+    check_sums(op, step);
+    check_next(complete_norm(step), false, false, op);
+    check_next(snapshot(op, step), false, false, op);
   }
 
   // In place: the same value, now of all members. Which ranks those are is for rule `reduction`.
@@ -280,7 +324,8 @@ class BufferChecker {
   Rank number_;
   const RankProgram& rank_;
   Diagnostics& out_;
-  std::vector<Held> held_;  // [slot]
+  std::vector<Held> held_;       // [slot]
+  std::map<Op, int> times_run_;  // of each NORM, STEP and VALIDATE, so far
   // Of the run at hand.
   std::span<const Access> accesses_;
   std::size_t needed_ = 0;

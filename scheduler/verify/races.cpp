@@ -9,9 +9,9 @@
 
 #include "scheduler/graph/happens_before.h"
 #include "scheduler/graph/recordings.h"
+#include "scheduler/graph/slot_uses.h"
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
-#include "scheduler/verify/buffer_uses.h"
 #include "scheduler/verify/by_rank.h"
 #include "scheduler/verify/rules.h"
 

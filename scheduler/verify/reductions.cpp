@@ -65,7 +65,12 @@ class ReductionChecker {
   }
 
   void check_once(std::uint32_t index, int count) {
-    if (count > 1) report(index, "stands in the program more than once");
+    if (count == problem_.steps + 1) {
+      report(index, problem_.steps == 1
+                        ? "stands in the program more than once"
+                        : fmt::format("stands in the program more than once in each of {} steps",
+                                      problem_.steps));
+    }
   }
 
   void check_collective(std::uint32_t index, const Collective& collective,
@@ -99,12 +104,19 @@ class ReductionChecker {
   void check_all_there(const std::map<Op, int>& runs) {
     const auto rank = static_cast<Rank>(rank_);
     const auto require = [&](const Op& op) {
-      if (!runs.contains(op)) report(op, "is missing");
+      const auto found = runs.find(op);
+      if (found == runs.end()) return report(op, "is missing");
+      if (found->second < problem_.steps) {
+        report(op, fmt::format("is missing in one of {} steps", problem_.steps));
+      }
     };
     const auto chunks = problem_.placement.chunks_of(rank);
     for (const Chunk& chunk : chunks) {
       if (!problem_.needs_backward_weight(chunk.stage)) continue;
-      require({OpKind::optimizer_step, chunk.replica, static_cast<std::uint16_t>(chunk.stage), 0});
+      Op op{OpKind::optimizer_step, chunk.replica, static_cast<std::uint16_t>(chunk.stage), 0};
+      require(op);
+      op.kind = OpKind::validate_step;
+      if (problem_.optimizer->validates()) require(op);
     }
     for (const Id id : sums_.on(problem_, rank)) {
       if (sums_[id].is_shared()) require_reduced(id);

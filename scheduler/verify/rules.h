@@ -75,8 +75,18 @@ void buffers(const Problem& problem, const Program& program, Diagnostics& out);
 
 // What follows the last gradient, where the problem has an optimizer: every sum that several ranks
 // share is added up by exactly those, all of them for the same, and every stage that trains makes
-// one step. Relies on `buffers`. O(instructions).
+// one step, and validates it where the problem asks for that. Relies on `buffers`. O(instructions).
 void reductions(const Problem& problem, const Program& program, Diagnostics& out);
+
+// The parameters of a copy of a stage, where the problem has an optimizer: STEP follows every op of
+// its step, VALIDATE the STEP, and every op of the next step both; a stream or an event says so.
+// Relies on computes in range. O(instructions).
+void parameters(const Problem& problem, const Program& program, const References& references,
+                Diagnostics& out);
+
+// What STEP keeps until VALIDATE fits beside everything else within the limits. Issue order alone
+// decides. O(instructions).
+void snapshots(const Problem& problem, const Program& program, Diagnostics& out);
 
 // No two uses of a buffer slot of which one writes, unless an event or a stream of runs orders
 // them, and no two collectives of a communicator that neither an event nor their stream orders.

@@ -98,7 +98,10 @@ void check_data(const Problem& problem, const Program& program, const References
   rules::buffers(problem, program, found);
   const bool named = found.empty();
   rules::races(program, references, found);
-  if (named) rules::reductions(problem, program, found);
+  if (!named) return;
+  rules::reductions(problem, program, found);
+  rules::parameters(problem, program, references, found);
+  rules::snapshots(problem, program, found);
 }
 
 std::launch launch(const Program& program) {

@@ -30,6 +30,28 @@ INSTANTIATE_TEST_SUITE_P(
         {"NoGradients",
          {"optimizer={step: 1ms}"},
          "optimizer.gradients: missing; write for example gradients: 350MiB"},
+        {"NoSuchValidation",
+         {"optimizer={gradients: 4B, global_norm: true, validation: never}"},
+         "optimizer.validation: never is not one of before, after"},
+        {"ValidationOfNoNorm",
+         {"optimizer={gradients: 4B, validation: after}"},
+         "optimizer.validation: after is how steps go by the norm of all gradients; set "
+         "global_norm: true as well, or leave it out"},
+        {"CostOfNoValidation",
+         {"optimizer={gradients: 4B, global_norm: true, validate: 1ms}"},
+         "optimizer.validate: VALIDATE runs only where steps do not wait for the norm; set "
+         "validation: after, or leave it out"},
+        {"SnapshotForNoValidation",
+         {"optimizer={gradients: 4B, global_norm: true, validation: before, snapshot: 4B}"},
+         "optimizer.snapshot: parameters are kept only where steps do not wait for the norm; set "
+         "validation: after, or leave it out"},
+        {"WrongCountOfValidations",
+         {"optimizer={gradients: 4B, global_norm: true, validation: after, validate: [1ms]}"},
+         "optimizer.validate: a list of 1 for 2 stages; give 2 entries, or one number for all"},
+        {"WrongCountOfSnapshots",
+         {"optimizer={gradients: 4B, global_norm: true, validation: after, snapshot: [1B, 2B, "
+          "3B]}"},
+         "optimizer.snapshot: a list of 3 for 2 stages; give 2 entries, or one number for all"},
         {"NoWholeNumber",
          {"optimizer={gradients: 6B}"},
          "optimizer.gradients: 6 B are no whole number of FP32 gradients; give a multiple of 4 B"},
@@ -74,8 +96,25 @@ TEST(OptimizerConfig, Expands) {
   EXPECT_EQ(problem.optimizer->bucket, Bytes{1024});
   EXPECT_EQ(problem.optimizer->step, std::vector<Time>(2, Time{2'000'000}));
   EXPECT_TRUE(problem.optimizer->global_norm);
+  EXPECT_FALSE(problem.optimizer->validates());
+  EXPECT_TRUE(problem.optimizer->snapshot.empty());
   ASSERT_EQ(problem.optimizer->tied.size(), 1U);
   EXPECT_EQ(problem.optimizer->tied[0].stages, (std::vector<Stage>{0, 1}));
+}
+
+TEST(OptimizerConfig, KeepsAsMuchAsThereAreGradientsUnlessItIsSaid) {
+  const auto optimizer = [](const std::string& more) {
+    const Config config = parse_config(
+        kGoodConfig, "model.yaml",
+        {"optimizer={gradients: [8KiB, 4KiB], global_norm: true, validation: after" + more + "}"});
+    return *make_problem(config, {Placement(PlacementKind::loop, 2, 1), false}).optimizer;
+  };
+  EXPECT_TRUE(optimizer("").validates());
+  EXPECT_EQ(optimizer("").snapshot, (std::vector<Bytes>{Bytes{8192}, Bytes{4096}}));
+  EXPECT_EQ(optimizer("").validate, std::vector<Time>(2, Time{0}));
+  EXPECT_EQ(optimizer(", snapshot: [1B, 0B], validate: 3us").snapshot,
+            (std::vector<Bytes>{Bytes{1}, Bytes{0}}));
+  EXPECT_EQ(optimizer(", validate: [3us, 0us]").validate, (std::vector<Time>{Time{3000}, Time{0}}));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class Reporting final : public exec::Compute {
   void run(const exec::ComputeCall& call) override { inner_.run(call); }
   void begin_step(Rank rank, int step) override { inner_.begin_step(rank, step); }
   void end_step(Rank rank, int step) override {
-    if (step + 1 < TrainedApart::kSteps) return;
+    if (step + 1 < trained_.runs()) return;
     std::vector<CopyResult> copies;
     for (const Chunk& chunk : trained_.chunks_of(rank)) copies.push_back(inner_.result_of(chunk));
     const std::vector<std::byte> bytes = to_bytes(copies);
@@ -90,7 +90,7 @@ TEST_F(Gloo, TrainsLikeOneProcess) {
     const TrainedApart trained(sample);
     Reporting compute(trained, folder_);
     exec::GlooSettings settings;
-    settings.process.run.steps = TrainedApart::kSteps;
+    settings.process.run.steps = trained.runs();
     settings.process.run.execution = n++ % 2 == 0 ? ExecutionModel::nccl() : ExecutionModel::gloo();
     const exec::RunResult run = exec::run_over_gloo(trained.program(), compute, settings);
     ASSERT_FALSE(run.failure) << run.failure->reason;

@@ -14,6 +14,7 @@
 #include "tests/support/cases.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
+#include "tests/support/rank_mutations.h"
 #include "tests/support/value_compute.h"
 
 // What is done to the waits and slots of a lowered program is either found by verify(), or does
@@ -23,76 +24,6 @@ namespace {
 
 using testing::draw;
 using testing::ValueCompute;
-
-// Changes one thing; false if this rank has nothing of the kind.
-using Mutation = bool (*)(RankProgram& rank, std::mt19937_64& random);
-
-bool drop_wait(RankProgram& rank, std::mt19937_64& random) {
-  if (rank.waits.empty()) return false;
-  for (;;) {
-    const auto i = draw(random, 0, std::ssize(rank.instructions) - 1);
-    Range& waits = rank.instructions[static_cast<std::size_t>(i)].waits;
-    if (waits.count == 0) continue;
-    --waits.count;
-    if (draw(random, 0, 1) == 0) ++waits.first;
-    return true;
-  }
-}
-
-bool swap_neighbours(RankProgram& rank, std::mt19937_64& random) {
-  if (rank.instructions.size() < 2) return false;
-  const auto i = static_cast<std::size_t>(draw(random, 0, std::ssize(rank.instructions) - 2));
-  std::swap(rank.instructions[i], rank.instructions[i + 1]);
-  return true;
-}
-
-bool move_later(RankProgram& rank, std::mt19937_64& random) {
-  const auto size = std::ssize(rank.instructions);
-  if (size < 2) return false;
-  const auto from = draw(random, 0, size - 2);
-  const auto to = draw(random, from + 1, size - 1);
-  const auto begin = rank.instructions.begin();
-  std::rotate(begin + from, begin + from + 1, begin + to + 1);
-  return true;
-}
-
-bool share_slot(RankProgram& rank, std::mt19937_64& random) {
-  if (rank.accesses.empty() || rank.slots.size() < 2) return false;
-  const auto k = static_cast<std::size_t>(draw(random, 0, std::ssize(rank.accesses) - 1));
-  const auto slot = static_cast<std::uint32_t>(draw(random, 0, std::ssize(rank.slots) - 1));
-  if (rank.accesses[k].slot == slot) return false;
-  rank.accesses[k].slot = slot;
-  return true;
-}
-
-bool redirect_transfer(RankProgram& rank, std::mt19937_64& random) {
-  if (rank.transfers.empty() || rank.slots.size() < 2) return false;
-  const auto k = static_cast<std::size_t>(draw(random, 0, std::ssize(rank.transfers) - 1));
-  const auto slot = static_cast<std::uint32_t>(draw(random, 0, std::ssize(rank.slots) - 1));
-  if (rank.transfers[k].slot == slot) return false;
-  rank.transfers[k].slot = slot;
-  return true;
-}
-
-bool other_version(RankProgram& rank, std::mt19937_64& random) {
-  if (rank.accesses.empty()) return false;
-  const auto k = static_cast<std::size_t>(draw(random, 0, std::ssize(rank.accesses) - 1));
-  rank.accesses[k].version = rank.accesses[k].version + 1U;
-  return true;
-}
-
-struct Named {
-  const char* name;
-  Mutation mutate;
-};
-constexpr Named kMutations[] = {
-    {"drop a wait", drop_wait},
-    {"swap neighbours", swap_neighbours},
-    {"move later", move_later},
-    {"share a slot", share_slot},
-    {"redirect a transfer", redirect_transfer},
-    {"another version", other_version},
-};
 
 // The values of every op under several interleavings; empty if some run fails or they differ, and
 // then why.
@@ -124,7 +55,7 @@ TEST(BufferProofs, RejectEveryMutantThatComputesSomethingElse) {
     for (Bytes& size : problem.message) size = Bytes{16};
     for (StageMemory& memory : problem.memory) memory = {Bytes{32}, Bytes{16}};
     const Program program = compile(problem, generate(*family, problem));
-    const Named& mutation = kMutations[n % std::ssize(kMutations)];
+    const auto& mutation = testing::kRankMutations[n % std::ssize(testing::kRankMutations)];
     Program mutant = program;
     const auto rank = draw(random, 0, std::ssize(mutant.ranks) - 1);
     if (!mutation.mutate(mutant.ranks[static_cast<std::size_t>(rank)], random)) continue;

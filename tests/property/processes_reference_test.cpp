@@ -24,7 +24,7 @@ TEST(Processes, TrainLikeOneProcess) {
     const auto results = testing::run_all(
         trained.program(),
         [&](int rank) -> exec::Compute& { return computes[static_cast<std::size_t>(rank)]; },
-        {.run = {.steps = TrainedApart::kSteps,
+        {.run = {.steps = trained.runs(),
                  .execution = n++ % 2 == 0 ? ExecutionModel::nccl() : ExecutionModel::gloo()}});
     std::vector<std::vector<reference::CopyResult>> of_rank;
     for (Rank rank = 0; rank < sample.ranks; ++rank) {

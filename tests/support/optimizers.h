@@ -8,7 +8,8 @@
 namespace counterflow::testing {
 
 // A step after the last gradient: the first and the last stage share parameters, everything is
-// reduced in small buckets, and all steps wait for the norm.
+// reduced in small buckets, and all steps wait for the norm, or are
+// validated by it.
 struct OptimizerShape {
   Bytes gradients{400};
   Bytes bucket{64};
@@ -16,6 +17,7 @@ struct OptimizerShape {
   Time step{5};
   bool global_norm = true;
   int data_parallel = 1;
+  Validation validation = Validation::before;
 };
 
 [[nodiscard]] inline Problem with_optimizer(Problem problem, const OptimizerShape& shape = {}) {
@@ -28,6 +30,11 @@ struct OptimizerShape {
                                 .tied = {}};
   if (stages > 1 && shape.tied.value > 0) {
     problem.optimizer->tied.push_back({{0, problem.stages() - 1}, shape.tied});
+  }
+  if (shape.validation == Validation::after) {
+    problem.optimizer->validation = Validation::after;
+    problem.optimizer->validate.assign(stages, shape.step);
+    problem.optimizer->snapshot.assign(stages, shape.gradients);
   }
   return problem;
 }

@@ -8,6 +8,8 @@
 
 #include "reference/model_compute.h"
 #include "scheduler/passes/compile.h"
+#include "scheduler/passes/in_steps.h"
+#include "scheduler/problem/steps.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "tests/support/optimizers.h"
@@ -27,9 +29,11 @@ class TrainedApart {
     // The steps after the last gradient; none: there are losses and gradients alone.
     bool has_optimizer = false;
     OptimizerShape optimizer{};
+    bool is_consecutive = false;  // all steps as one program
   };
 
-  // A family of each kind at two sizes, with and without reductions, norm and tied parameters.
+  // A family of each kind at two sizes, with and without reductions, norm and tied parameters,
+  // validated at last.
   static std::vector<Sample> covering_samples() {
     std::vector<Sample> all;
     for (const char* family : {"1f1b", "zb-h1", "interleaved-1f1b", "zbv", "dualpipe"}) {
@@ -38,6 +42,7 @@ class TrainedApart {
         all.push_back({family, ranks, true});
         all.push_back(
             {family, ranks, true, {.bucket = Bytes{0}, .tied = {}, .global_norm = false}});
+        all.push_back({family, ranks, true, {.validation = Validation::after}, ranks == 4});
       }
     }
     return all;
@@ -47,20 +52,27 @@ class TrainedApart {
       : wanted_(problem_of(sample)),
         model_(reference::mlp_model<float>(wanted_, {.rows = 2, .width = 3, .hidden = 4}, 17)),
         problem_(reference::with_sizes_of(model_, wanted_)),
-        program_(compile(problem_, generate(*find_family(sample.family), problem_))) {}
+        consecutive_(sample.is_consecutive ? kSteps : 1),
+        program_(in_steps(problem_,
+                          compile(problem_, generate(*find_family(sample.family), problem_)),
+                          consecutive_)) {}
   TrainedApart(const TrainedApart&) = delete;
   TrainedApart& operator=(const TrainedApart&) = delete;
 
   [[nodiscard]] const Program& program() const { return program_; }
+  // How often it has to be run.
+  [[nodiscard]] int runs() const { return kSteps / consecutive_; }
   [[nodiscard]] std::span<const Chunk> chunks_of(Rank rank) const {
     return problem_.placement.chunks_of(rank);
   }
   // A compute for one rank, with nothing of the others.
-  [[nodiscard]] reference::ModelCompute compute() const { return {model_, problem_, kSgd}; }
+  [[nodiscard]] reference::ModelCompute compute() const {
+    return {model_, problem_, kSgd, {}, consecutive_};
+  }
 
   // `of_rank` [rank]: what a compute came to, in the order of the rank's chunks.
   void expect_same_bits(const std::vector<std::vector<reference::CopyResult>>& of_rank) const {
-    const Diagnostics faults = verify(problem_, program_).diagnostics;
+    const Diagnostics faults = verify(in_steps(problem_, consecutive_), program_).diagnostics;
     ASSERT_TRUE(faults.empty()) << faults.front().message;
     const auto stages = static_cast<std::size_t>(problem_.stages());
     std::vector<reference::CopyResult> copies(
@@ -105,6 +117,7 @@ class TrainedApart {
   Problem wanted_;
   reference::Model<float> model_;
   Problem problem_;
+  int consecutive_;
   Program program_;
 };
 

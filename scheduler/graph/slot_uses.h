@@ -2,7 +2,7 @@
 
 #include "scheduler/ir/program.h"
 
-namespace counterflow::rules {
+namespace counterflow {
 
 // Calls visit(Access) for every buffer slot an instruction uses: what a run names, where a send
 // leaves from (a read), where a receive arrives and what a collective works on (writes).
@@ -22,4 +22,4 @@ void for_each_use(const RankProgram& rank, const Instruction& instruction, Visit
   }
 }
 
-}  // namespace counterflow::rules
+}  // namespace counterflow
