@@ -14,7 +14,8 @@ bool counts(const Op& op) {
 }  // namespace
 
 ConsecutiveSteps measure_steps(const Program& program, const Timeline& timeline, int steps) {
-  ConsecutiveSteps result{.steps = steps};
+  ConsecutiveSteps result;
+  result.steps = steps;
   const int microbatches = program.microbatches / steps;
   std::vector<Time> ends(static_cast<std::size_t>(steps));
   std::optional<Time> first;

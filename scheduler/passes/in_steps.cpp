@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -49,47 +48,13 @@ std::vector<std::vector<std::uint32_t>> last_users(const RankProgram& one) {
   return users;
 }
 
-// Which slot of a step each slot of the next one is: what is needed first takes what is free first,
-// among slots of a kind. [slot]
-std::vector<std::uint32_t> taken_over(const RankProgram& one,
-                                      const std::vector<std::vector<std::uint32_t>>& users) {
-  std::vector<std::uint32_t> first_use(one.slots.size(), kNone);
-  for (std::uint32_t i = 0; i < one.instructions.size(); ++i) {
-    for_each_use(one, one.instructions[i], [&](const Access& use) {
-      first_use[use.slot] = std::min(first_use[use.slot], i);
-    });
-  }
-  std::map<std::pair<BufferPool, Bytes>, std::vector<std::uint32_t>> kinds;
-  std::vector<std::uint32_t> over(one.slots.size());
-  for (std::uint32_t slot = 0; slot < one.slots.size(); ++slot) {
-    over[slot] = slot;
-    // A sum has readers in the next step.
-    if (one.slots[slot].pool == BufferPool::accumulators || users[slot].empty()) continue;
-    kinds[{one.slots[slot].pool, one.slots[slot].size}].push_back(slot);
-  }
-  for (const auto& [kind, slots] : kinds) {
-    std::vector<std::uint32_t> needed = slots;
-    std::vector<std::uint32_t> free = slots;
-    std::ranges::stable_sort(needed, {}, [&](std::uint32_t slot) { return first_use[slot]; });
-    std::ranges::stable_sort(free, {}, [&](std::uint32_t slot) { return users[slot].back(); });
-    for (std::size_t k = 0; k < slots.size(); ++k) over[needed[k]] = free[k];
-  }
-  return over;
-}
-
 // One rank's list, step after step.
 class RankSteps {
  public:
   RankSteps(const Problem& problem, RankProgram one)
-      : microbatches_(problem.microbatches),
-        one_(std::move(one)),
-        users_(last_users(one_)),
-        over_(taken_over(one_, users_)),
-        slot_(one_.slots.size()),
-        written_(one_.slots.size()) {
+      : microbatches_(problem.microbatches), one_(std::move(one)), users_(last_users(one_)) {
     record_last_users();
     counts_ = Counts(one_);
-    std::iota(slot_.begin(), slot_.end(), 0U);
     all_.streams = one_.streams;
     all_.slots = one_.slots;
     all_.events = one_.events;
@@ -119,7 +84,6 @@ class RankSteps {
 
   void append_step(int step, bool is_last) {
     taken_.assign(one_.slots.size(), step == 0);
-    if (step > 0) take_over();
     step_ = step;
     before_ = here_;
     std::vector<std::uint32_t> left;
@@ -132,14 +96,6 @@ class RankSteps {
       append(i, step);
     }
     to_validate_ = std::move(left);
-  }
-
-  void take_over() {
-    for (std::size_t slot = 0; slot < slot_.size(); ++slot) {
-      written_[slot_[slot]] += counts_.versions[slot];
-    }
-    const std::vector<std::uint32_t> before = slot_;
-    for (std::size_t slot = 0; slot < slot_.size(); ++slot) slot_[slot] = before[over_[slot]];
   }
 
   // What is left of the step before and must be there first.
@@ -201,7 +157,7 @@ class RankSteps {
     }
     for_each_use(one_, from, [&](const Access& use) {
       if (static_cast<int>(k) < step_ || std::exchange(taken_[use.slot], true)) return;
-      for (const std::uint32_t user : users_[over_[use.slot]]) wait_for(before_[user], next);
+      for (const std::uint32_t user : users_[use.slot]) wait_for(before_[user], next);
     });
     next.waits = {first, static_cast<std::uint32_t>(all_.waits.size()) - first};
   }
@@ -225,9 +181,7 @@ class RankSteps {
     if (from.kind == InstructionKind::run) {
       next.body.first = static_cast<std::uint32_t>(all_.accesses.size());
       for (Access access : one_.accesses_of(from)) {
-        std::uint32_t version = access.version;
-        place(access.slot, version, k);
-        access.version = version & 0x7fffffffU;
+        access.version = (access.version + k * counts_.versions[access.slot]) & 0x7fffffffU;
         all_.accesses.push_back(access);
       }
     } else if (from.kind == InstructionKind::transfer) {
@@ -235,35 +189,23 @@ class RankSteps {
       for (Transfer transfer : one_.transfers_of(from)) {
         transfer.payload.microbatch += step * microbatches_;
         transfer.sequence += k * counts_.messages.at(Counts::channel(from, transfer));
-        place(transfer.slot, transfer.version, k);
+        if (transfer.slot != kNone) transfer.version += k * counts_.versions[transfer.slot];
         all_.transfers.push_back(transfer);
       }
     } else if (from.kind == InstructionKind::collective) {
       next.body.first = static_cast<std::uint32_t>(all_.collectives.size());
       for (Collective collective : one_.collectives_of(from)) {
         collective.sequence += k * counts_.calls.at(from.communicator);
-        place(collective.slot, collective.version, k);
+        if (collective.slot != kNone) collective.version += k * counts_.versions[collective.slot];
         all_.collectives.push_back(collective);
       }
     }
-  }
-
-  // To where the slot's values are in step k, which is the one before for a validation that was
-  // left: sums stay where they are.
-  void place(std::uint32_t& slot, std::uint32_t& version, std::uint32_t k) const {
-    if (slot == kNone) return;
-    const bool stays = one_.slots[slot].pool == BufferPool::accumulators;
-    version += stays ? k * counts_.versions[slot] : written_[slot_[slot]];
-    slot = slot_[slot];
   }
 
   int microbatches_;
   int step_ = 0;  // that is being appended
   RankProgram one_;
   std::vector<std::vector<std::uint32_t>> users_;  // [slot] the last in a step
-  std::vector<std::uint32_t> over_;                // [slot] see taken_over()
-  std::vector<std::uint32_t> slot_;                // [slot] which it is in this step
-  std::vector<std::uint32_t> written_;             // [slot] versions before this step
   Counts counts_{RankProgram{}};
   RankProgram all_;
   std::vector<std::uint32_t> here_, before_;  // [instruction] where it is, this time and the last

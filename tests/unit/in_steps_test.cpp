@@ -144,10 +144,14 @@ TEST(InSteps, ValidateBeforeTheNextStepsFirstForward) {
 // -----------------------------------
 
 TEST(StepRule, AValidationIsMissing) {
-  Steps steps("1f1b", 2, 3, 3);
-  steps.list(1).erase(steps.find(1, is_op(OpKind::validate_step)));
-  EXPECT_TRUE(steps.rules_broken().contains("reduction"));
-  EXPECT_TRUE(steps.rules_broken().contains("step"));
+  Steps last("1f1b", 2, 3, 3);
+  ASSERT_EQ(last.list(1).back().op.kind, OpKind::validate_step);
+  last.list(1).pop_back();
+  EXPECT_EQ(last.rules_broken(), std::set<std::string>{"reduction"});
+  // The next one comes in its place, with what is not there yet.
+  Steps first("1f1b", 2, 3, 3);
+  first.list(1).erase(first.find(1, is_op(OpKind::validate_step)));
+  EXPECT_TRUE(first.rules_broken().contains("version"));
 }
 
 TEST(StepRule, AForwardDoesNotWaitForTheValidation) {
@@ -155,7 +159,10 @@ TEST(StepRule, AForwardDoesNotWaitForTheValidation) {
   const auto validation = steps.find(0, is_op(OpKind::validate_step));
   ASSERT_TRUE(is_op(OpKind::forward, 3)(*(validation + 1)));
   std::iter_swap(validation, validation + 1);
-  EXPECT_EQ(steps.rules_broken(), std::set<std::string>{"step"});
+  const Diagnostics faults = verify(steps.problem, steps.program).diagnostics;
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].rule, "step");
+  EXPECT_EQ(faults[0].message, "comes before the VALIDATE that ends step 0 of its stage");
 }
 
 TEST(StepRule, AForwardStandsBeforeTheStep) {

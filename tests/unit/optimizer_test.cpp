@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scheduler/graph/gradient_sums.h"
+#include "scheduler/graph/op_messages.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/problem/copies.h"
@@ -107,6 +108,56 @@ TEST(InsertOptimizer, ReducesThenTakesTheNormThenSteps) {
     EXPECT_EQ(ops[4], "all_reduce");
   }
   EXPECT_EQ(text(verify(problem, program).diagnostics), "");
+}
+
+// NORM and its reduction first, then what need not wait for it, then what must.
+TEST(InsertOptimizer, StepsBesideTheNormAndValidatesThem) {
+  const Problem problem =
+      with_optimizer(problem_for("dualpipe", 2, 4),
+                     {.bucket = Bytes{0}, .tied = Bytes{40}, .validation = Validation::after});
+  const Program program = compiled("dualpipe", problem);
+  EXPECT_EQ(text(verify(problem, program).diagnostics), "");
+  for (std::size_t r = 0; r < 2; ++r) {
+    const RankProgram& rank = program.ranks[r];
+    const auto ops = tail(program, r);
+    ASSERT_EQ(ops.size(), 9U);
+    EXPECT_EQ(ops[4], "all_reduce");
+    for (const std::size_t k : {5U, 6U}) {
+      EXPECT_TRUE(ops[k].ends_with("STEP")) << ops[k];
+      std::string validation = ops[k];
+      validation.replace(validation.size() - 4, 4, "VALIDATE");
+      EXPECT_EQ(ops[k + 2], validation);
+    }
+    Bytes kept;
+    for (const Instruction& i : rank.instructions) {
+      if (i.kind != InstructionKind::run || uses_buffers(i.op)) continue;
+      const Kernel& kernel = program.kernels[i.kernel];
+      kept += kernel.allocates - kernel.frees;
+      if (i.op.kind != OpKind::optimizer_step) continue;
+      EXPECT_EQ(kernel.allocates, Bytes{400});
+      // The sums of the stage and what is kept, but not the norm.
+      EXPECT_EQ(rank.accesses_of(i).size(), 3U);
+      EXPECT_EQ(rank.slots[rank.accesses_of(i).back().slot].size, Bytes{400});
+    }
+    EXPECT_EQ(kept, Bytes{0});
+  }
+}
+
+// A hop of 7 each way round for the norm, 14; a step of 50 or of 5 beside it, then VALIDATE of 3.
+TEST(InsertOptimizer, ValidationCostsWhatTheNormIsLongerThanTheStep) {
+  const auto end = [](Time step) {
+    Problem problem = with_optimizer(
+        testing::uniform_problem(PlacementKind::loop, 2, 1, 1, Time{10}, Time{10}, Time{10},
+                                 Time{7}),
+        {.bucket = Bytes{0}, .tied = Bytes{0}, .step = step, .validation = Validation::after});
+    problem.optimizer->validate.assign(2, Time{3});
+    const Program program = compiled("1f1b", problem);
+    const Simulation simulation = simulate(program, problem.links, ExecutionModel::ideal());
+    return simulation.timeline.ranks[0].instructions.back().end;
+  };
+  const Time last_gradient{20 + 40 + 14};
+  EXPECT_EQ(end(Time{50}), last_gradient + Time{50 + 3});
+  EXPECT_EQ(end(Time{5}), last_gradient + Time{14 + 3});
 }
 
 TEST(InsertOptimizer, TiesNothingAcrossRanksWhereOneRankHoldsBothEnds) {

@@ -54,6 +54,24 @@ TEST(ReportJson, HasTheKeysInOrder) {
   EXPECT_EQ(json["per_rank"][1]["first_start_ns"], 15'000);
 }
 
+TEST(ReportJson, HasConsecutiveStepsWhereTheyWereRun) {
+  Report report = example();
+  EXPECT_FALSE(Json::parse(to_json(report)).contains("consecutive_steps"));
+  report.consecutive = ConsecutiveSteps{3, Time{250'000}, Time{75'000}, {Bytes{5}, Bytes{7}}};
+  const Json steps = Json::parse(to_json(report))["consecutive_steps"];
+  EXPECT_EQ(keys(steps), (std::vector<std::string>{"steps", "makespan_ns", "steady_step_ns",
+                                                   "peak_memory_bytes"}));
+  EXPECT_EQ(steps["steps"], 3);
+  EXPECT_EQ(steps["makespan_ns"], 250'000);
+  EXPECT_EQ(steps["steady_step_ns"], 75'000);
+  EXPECT_EQ(steps["peak_memory_bytes"], (std::vector<int>{5, 7}));
+  const std::string text = summary(report);
+  EXPECT_NE(text.find("steady step         75 us   of 3 consecutive ones, all 250 us"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("over all steps, by rank 1"), std::string::npos) << text;
+}
+
 TEST(ReportJson, LeavesOutAFormulaNobodyPublished) {
   EXPECT_FALSE(Json::parse(to_json(example())).contains("formula"));
 }

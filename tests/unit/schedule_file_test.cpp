@@ -32,7 +32,7 @@ Op only_op(std::string_view cell) {
 }
 
 TEST(ScheduleText, EveryKindReadsBackAsItself) {
-  for (int i = 1; i <= static_cast<int>(OpKind::reduce_gradients); ++i) {
+  for (int i = 1; i <= static_cast<int>(kLastOpKind); ++i) {
     const auto kind = static_cast<OpKind>(i);
     const int microbatch = has_microbatch(kind) ? 7 : 0;
     for (const int replica : {0, 1}) {
