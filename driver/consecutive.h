@@ -8,7 +8,7 @@
 namespace counterflow {
 
 // A plan's program, checked for one step, for so many of them: `lowered` is that of all. Throws
-// InfeasibleError where they have too many microbatches.
+// InfeasibleError where they have too many microbatches, or could last too long.
 [[nodiscard]] Verdict check_in_steps(const Plan& plan, const Program& program, int steps,
                                      std::span<const Semantics> asked);
 

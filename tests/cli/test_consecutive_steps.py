@@ -90,3 +90,10 @@ def test_too_many_microbatches(counterflow, config):
     path = config((CONFIG % "gpipe").replace("microbatches: 8", "microbatches: 1001"))
     err = counterflow("simulate", path, "--steps", 1000, code=1).err
     assert "1000 steps of 1001 microbatches have 1001000; at most 1000000 are possible" in err
+
+
+def test_too_long(counterflow, config):
+    path = config((CONFIG % "gpipe").replace("forward: 1ms", "forward: 10000000s"))
+    counterflow("simulate", path, "--steps", 2, code=0)
+    err = counterflow("simulate", path, "--steps", 100, code=1).err
+    assert "the durations of 100 steps may sum to 2^62 ns" in err
