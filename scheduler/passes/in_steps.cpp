@@ -48,13 +48,25 @@ std::vector<std::vector<std::uint32_t>> last_users(const RankProgram& one) {
   return users;
 }
 
+// The last users of all slots record events, for the next step to wait for.
+RankProgram with_events(RankProgram one) {
+  for (const auto& users : last_users(one)) {
+    for (const std::uint32_t user : users) {
+      Instruction& last = one.instructions[user];
+      if (last.records == kNone) last.records = one.events++;
+    }
+  }
+  return one;
+}
+
 // One rank's list, step after step.
 class RankSteps {
  public:
   RankSteps(const Problem& problem, RankProgram one)
-      : microbatches_(problem.microbatches), one_(std::move(one)), users_(last_users(one_)) {
-    record_last_users();
-    counts_ = Counts(one_);
+      : microbatches_(problem.microbatches),
+        one_(with_events(std::move(one))),
+        users_(last_users(one_)),
+        counts_(one_) {
     all_.streams = one_.streams;
     all_.slots = one_.slots;
     all_.events = one_.events;
@@ -70,16 +82,6 @@ class RankSteps {
  private:
   [[nodiscard]] bool is_validation(std::uint32_t index) const {
     return one_.instructions[index].op.kind == OpKind::validate_step;
-  }
-
-  // The next step waits for them.
-  void record_last_users() {
-    for (const auto& users : users_) {
-      for (const std::uint32_t user : users) {
-        Instruction& last = one_.instructions[user];
-        if (last.records == kNone) last.records = one_.events++;
-      }
-    }
   }
 
   void append_step(int step, bool is_last) {
@@ -202,12 +204,12 @@ class RankSteps {
     }
   }
 
-  int microbatches_;
-  int step_ = 0;  // that is being appended
-  RankProgram one_;
-  std::vector<std::vector<std::uint32_t>> users_;  // [slot] the last in a step
-  Counts counts_{RankProgram{}};
+  const int microbatches_;
+  const RankProgram one_;
+  const std::vector<std::vector<std::uint32_t>> users_;  // [slot] the last in a step
+  const Counts counts_;
   RankProgram all_;
+  int step_ = 0;                              // that is being appended
   std::vector<std::uint32_t> here_, before_;  // [instruction] where it is, this time and the last
   std::vector<std::uint32_t> to_validate_;    // of the step before
   std::vector<std::uint8_t> taken_;           // [slot] has this step begun to use it?
