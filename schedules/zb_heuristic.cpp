@@ -2,16 +2,19 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "scheduler/bounds/span.h"
 #include "schedules/families.h"
 #include "schedules/turns.h"
 
 // The cost-driven schedules of the zero-bubble paper (ZB-1p, ZB-2p are their results at limits of p
 // and 2p activations): ranks are filled greedily along a clock, with eight settings of three
-// switches; the order whose longest span of a rank is least is kept.
+// switches; the order whose longest span of a rank is least is kept. A switch of our own, for the
+// end of the forwards, is tried on the best of the eight.
 namespace counterflow {
 namespace {
 
@@ -23,6 +26,9 @@ struct Switches {
   // Any gap is filled by a W, also by one that lasts longer; else only a gap beyond what the rank
   // that has idled most so far could afford.
   bool never_idles = false;
+  // When the ranks before have no forwards left they have little to fill a wait with, least of all
+  // within tight memory, where no W is left over either: the gradient goes before the last F.
+  bool last_forward_yields = false;
 };
 
 class CostDriven {
@@ -32,13 +38,14 @@ class CostDriven {
         ranks_(problem.ranks()),
         microbatches_(problem.microbatches),
         room_(most_under_way()),
-        arrivals_(forward_only_begins()) {}
+        arrivals_(forward_only_begins()),
+        loads_(loads()) {}
 
-  // The order that these switches lead to. O(p m).
-  Schedule run(const Switches& switches) {
-    reset(switches);
+  // The order that these switches lead to; none if its longest span would reach `limit`. O(p m).
+  std::optional<Schedule> run(const Switches& switches, Time limit) {
+    reset(switches, limit);
     warm_up();
-    for (Microbatch round = 1; round < microbatches_; ++round) {
+    for (Microbatch round = 1; round < microbatches_ && !is_hopeless_; ++round) {
       estimate_gradients(round);
       for (Rank r = 0; r < ranks_; ++r) forwards(r, round);
       for (Rank r = ranks_; r-- > 0;) {
@@ -49,6 +56,7 @@ class CostDriven {
     for (Rank r = 0; r < ranks_; ++r) {
       while (rank(r).weights < microbatches_) take_weight(r);
     }
+    if (is_hopeless_) return std::nullopt;
     Schedule schedule;
     for (Line& line : lines_) schedule.ranks.push_back(std::move(line.order));
     return schedule;
@@ -130,6 +138,20 @@ class CostDriven {
     return most;
   }
 
+  // What each rank runs in all.
+  [[nodiscard]] std::vector<Time> loads() const {
+    std::vector<Time> loads(static_cast<std::size_t>(ranks_), Time{0});
+    for (Rank r = 0; r < ranks_; ++r) {
+      for (Microbatch n = 0; n < microbatches_; ++n) {
+        for (const OpKind kind :
+             {OpKind::forward, OpKind::backward_input, OpKind::backward_weight}) {
+          loads[static_cast<std::size_t>(r)] += duration(kind, r, n);
+        }
+      }
+    }
+    return loads;
+  }
+
   // When each F could begin if there were nothing else, [rank][microbatch].
   [[nodiscard]] std::vector<std::vector<Time>> forward_only_begins() const {
     std::vector<std::vector<Time>> begins;
@@ -153,8 +175,10 @@ class CostDriven {
 
   // ---- placing ops --------------------------------------------------------------------------
 
-  void reset(const Switches& switches) {
+  void reset(const Switches& switches, Time limit) {
     switches_ = switches;
+    limit_ = limit;
+    is_hopeless_ = false;
     most_idle_ = Time{0};
     lines_.assign(static_cast<std::size_t>(ranks_), {});
     for (Line& line : lines_) {
@@ -172,6 +196,7 @@ class CostDriven {
     } else {
       line.idle += begin - line.clock;
       most_idle_ = std::max(most_idle_, line.idle);
+      is_hopeless_ |= line.idle + loads_[static_cast<std::size_t>(r)] >= limit_;
     }
     line.order.push_back({compute_op(kind, r, n), {}});
     return line.clock = begin + duration(kind, r, n);
@@ -291,6 +316,17 @@ class CostDriven {
     return std::ranges::all_of(feeders, [&](Stage feeder) { return rank(feeder).forwards > n; });
   }
 
+  // May the next F, there at `ready`, wait for the next round? That of the round's own microbatch
+  // must not.
+  [[nodiscard]] bool is_put_off(Rank r, Microbatch round, Time ready) const {
+    const Line& line = rank(r);
+    if (switches_.gradient_first && ready > line.gradient_estimate) return true;
+    const bool is_last = line.forwards + 1 == microbatches_;
+    const bool is_due = line.forwards + 1 == line.first_forwards + round;
+    return switches_.last_forward_yields && is_last && is_due &&
+           !problem_.graph.predecessors(r).empty();
+  }
+
   // One forward a round, and those put off before. That of the round's own microbatch must be.
   void forwards(Rank r, Microbatch round) {
     Line& line = rank(r);
@@ -298,7 +334,7 @@ class CostDriven {
       const Microbatch n = line.forwards;
       if (!is_fed(r, n)) return;
       const Time ready = forward_arrival(r, n);
-      if (switches_.gradient_first && n > round && ready > line.gradient_estimate) return;
+      if (n > round && is_put_off(r, round, ready)) return;
       while (!fits(r, n) && weight_is_due(r)) take_weight(r);
       if (n > round && !fits(r, n)) return;
       fill(r, ready);
@@ -311,7 +347,10 @@ class CostDriven {
   Microbatch microbatches_;
   std::vector<Microbatch> room_;             // [rank] most_under_way()
   std::vector<std::vector<Time>> arrivals_;  // forward_only_begins()
+  std::vector<Time> loads_;                  // [rank]
   Switches switches_;
+  Time limit_{0};
+  bool is_hopeless_ = false;  // some rank's span reaches the limit
   Time most_idle_{0};
   std::vector<Line> lines_;
 };
@@ -319,17 +358,28 @@ class CostDriven {
 Schedule generate_zb_heuristic(const Problem& problem) {
   CostDriven scheduler(problem);
   Schedule best;
+  Switches its;
   Time best_span = Time::max();
+  const Time least = span_bound(problem);
+  const auto consider = [&](const Switches& switches) {
+    if (best_span <= least) return;
+    std::optional<Schedule> schedule = scheduler.run(switches, best_span);
+    if (!schedule) return;
+    best_span = scheduler.longest_span();
+    best = std::move(*schedule);
+    its = switches;
+  };
   for (const bool waits : {true, false}) {
     for (const bool gradient_first : {false, true}) {
       for (const bool never_idles : {false, true}) {
-        Schedule schedule = scheduler.run({waits, gradient_first, never_idles});
-        if (scheduler.longest_span() >= best_span) continue;
-        best_span = scheduler.longest_span();
-        best = std::move(schedule);
+        consider({.waits_for_gradient = waits,
+                  .gradient_first = gradient_first,
+                  .never_idles = never_idles});
       }
     }
   }
+  its.last_forward_yields = true;
+  consider(its);
   return best;
 }
 
@@ -341,7 +391,7 @@ Family zb_heuristic() {
           .aliases = {"zb-auto"},
           .summary =
               "What costs and memory limit ask for: as many forwards first as fit, W where a rank "
-              "would wait; the least span of eight greedy tries.",
+              "would wait; the least span of nine greedy tries.",
           .constraints = "none; ZB-1p and ZB-2p at limits of p and 2p activations",
           .formula_text = "",
           .source = "Zero Bubble Pipeline Parallelism, arXiv 2401.10241, automatic scheduling",

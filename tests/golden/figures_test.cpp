@@ -147,15 +147,20 @@ std::vector<MeasuredRow> table_five() {
   return rows;
 }
 
-// Idle share of the longest span over the ranks, each span from a rank's first start to its last
-// end.
-double span_bubble_fraction(const Outcome& result) {
+// The longest span over the ranks, each from a rank's first start to its last end.
+Time longest_span(const Outcome& result) {
   Time span{0};
   for (Rank r = 0; r < result.problem.ranks(); ++r) {
     const auto& order = result.schedule.ranks[static_cast<std::size_t>(r)];
     const auto& begins = result.evaluation.begins[static_cast<std::size_t>(r)];
     span = std::max(span, begins.back() + result.problem.duration(order.back()) - begins.front());
   }
+  return span;
+}
+
+// Its idle share.
+double span_bubble_fraction(const Outcome& result) {
+  const Time span = longest_span(result);
   const Time work = busy(result.problem, result.schedule, 0);
   return static_cast<double>((span - work).count()) / static_cast<double>(span.count());
 }
@@ -218,7 +223,6 @@ TEST(ZeroBubbleTable5, OneActivationARankIsMetByTheHeuristicAndProvenLeast) {
 }
 
 TEST(ZeroBubbleTable5, TwoActivationsARankAreMetByTheHeuristic) {
-  int met = 0;
   for (const MeasuredRow& row : table_five()) {
     SCOPED_TRACE(row.cells.at("model") + " m=" + row.cells.at("m"));
     const Problem problem = row_within(row, 2 * row.count("p"));
@@ -226,9 +230,15 @@ TEST(ZeroBubbleTable5, TwoActivationsARankAreMetByTheHeuristic) {
     EXPECT_TRUE(verify(problem, result.schedule).empty());
     const std::string bubble = four_digits(span_bubble_fraction(result));
     EXPECT_GE(bubble, least_bubble(problem));
-    met += bubble <= row.cells.at("zb_2p") ? 1 : 0;
+    EXPECT_LE(bubble, row.cells.at("zb_2p"));
   }
-  EXPECT_GE(met, 11);  // the other is 0.0023 where 0.0018 is printed
+}
+
+// The largest row needs the last forward put off behind a gradient, and then nothing is left to
+// gain: the printed 0.0018 is the least there is.
+TEST(ZeroBubbleTable5, TheLargestRowIsProvenLeast) {
+  const Problem problem = row_within(table_five().back(), 64);
+  EXPECT_EQ(longest_span(run("zb-heuristic", problem)), span_bound(problem));
 }
 
 // The printed column enforces the way from the last rank back to rank 0 for the first microbatch of
@@ -324,6 +334,17 @@ TEST(ZeroBubbleFigures, AtFewMicrobatches) {
   EXPECT_EQ(makespan("zb-h1", 4, 8), units(27));
   EXPECT_EQ(makespan("zb-h1", 8, 16), units(55));
   EXPECT_EQ(makespan("zbv", 4, 4), units(15));
+}
+
+// Within six activations rank 0 has no W left over when its forwards end: had rank 1 its last F
+// before the gradient, rank 0 would wait for it (35 in place of 31).
+TEST(ZeroBubbleFigures, TheHeuristicPutsTheLastForwardOff) {
+  Problem problem = family_problem(*find_family("zb-heuristic"), 4, 1, 12, {7, 9, 11, 3});
+  problem.memory.assign(4, {Bytes{100}, Bytes{40}});
+  problem.limits.bytes.assign(4, Bytes{600});
+  const Outcome result = run("zb-heuristic", problem);
+  EXPECT_TRUE(verify(problem, result.schedule).empty());
+  EXPECT_EQ(longest_span(result), units(12 * (7 + 9 + 11) + 31));
 }
 
 // The steady phase of a V block: what each microbatch more costs.
