@@ -265,6 +265,10 @@ CutRun run_cut(const Asked& asked, const Candidate& candidate, std::string name,
   result.name = std::move(name);
   result.cut = cut;
   result.bottleneck = largest(loads_of_ranks(candidate, cut));
+  if (const auto& together = candidate.plan.config.keep_together) {
+    result.fault = apart_text(together->value, candidate.plan.problem.placement, &cut);
+    if (!result.fault.empty()) return result;
+  }
   try {
     const Plan plan = make_plan(with_layout(candidate.plan.config, cut), asked.folder);
     Verdict verdict = check(plan, asked.semantics);
@@ -275,9 +279,6 @@ CutRun run_cut(const Asked& asked, const Candidate& candidate, std::string name,
     }
   } catch (const InfeasibleError& error) {
     result.fault = error.what();
-  } catch (const InputError& error) {
-    if (!candidate.plan.config.keep_together) throw;
-    result.fault = error.what();  // keeps apart what belongs together
   }
   return result;
 }

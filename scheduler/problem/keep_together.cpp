@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "scheduler/problem/per_item.h"
@@ -58,6 +60,21 @@ std::int64_t distance_apart(const std::vector<std::vector<int>>& groups, const P
   return total;
 }
 
+std::string apart_text(const std::vector<std::vector<int>>& groups, const Placement& placement,
+                       const Cut* cut) {
+  for (const std::vector<int>& group : groups) {
+    const Stage first = home_of(group.front(), cut).stage;
+    for (const int other : group) {
+      const Stage second = home_of(other, cut).stage;
+      if (share_rank(placement, first, second)) continue;
+      return fmt::format("{} {} and {} do not share a rank: they are on ranks {} and {}",
+                         cut != nullptr ? "layers" : "stages", group.front(), other,
+                         placement.rank_of(first, 0), placement.rank_of(second, 0));
+    }
+  }
+  return "";
+}
+
 void check_together(const Config& config, const Placement& placement, const Cut* cut) {
   if (!config.keep_together) return;
   const SourceLocation& where = config.keep_together->where;
@@ -70,21 +87,18 @@ void check_together(const Config& config, const Placement& placement, const Cut*
                      fmt::format("there is no {0} {1}; name one of the {2} {0}s, 0 to {3}",
                                  layers ? "layer" : "stage", each, count, count - 1));
     }
-    const Home first = home_of(group.front(), cut);
-    for (const int other : group) {
-      const Home second = home_of(other, cut);
-      if (share_rank(placement, first.stage, second.stage)) continue;
-      per_item::fail(
-          where, "pipeline.keep_together",
-          fmt::format("{} {} and {} do not share a rank: they are on ranks {} and {}; give {}",
-                      layers ? "layers" : "stages", group.front(), other,
-                      placement.rank_of(first.stage, 0), placement.rank_of(second.stage, 0),
-                      layers ? "a layout or placement that puts them together, or run "
-                               "`counterflow partition`"
-                             : "pipeline.placement as a list with them on one rank, or v for the "
-                               "first and the last stage"));
-    }
   }
+  const std::string apart = apart_text(config.keep_together->value, placement, cut);
+  if (apart.empty()) return;
+  const std::string_view advice =
+      !layers ? "give pipeline.placement as a list with them on one rank, or v for the first and "
+                "the last stage"
+      : config.layout
+          ? "give a layout or placement that puts them together, or leave layout out and have one "
+            "looked for"
+          : "no cut was found that puts them together on this placement; give another, v for the "
+            "first and the last layer or a list with their stages on one rank";
+  per_item::fail(where, "pipeline.keep_together", fmt::format("{}; {}", apart, advice));
 }
 
 }  // namespace counterflow

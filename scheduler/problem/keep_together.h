@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "scheduler/problem/config.h"
@@ -14,6 +15,10 @@ namespace counterflow {
 // layers of each stage; nullptr where groups name stages. O(size of the groups + stages).
 [[nodiscard]] std::int64_t distance_apart(const std::vector<std::vector<int>>& groups,
                                           const Placement& placement, const Cut* cut);
+
+// Two of a group that do not share a rank, and where they are; "" where each group does.
+[[nodiscard]] std::string apart_text(const std::vector<std::vector<int>>& groups,
+                                     const Placement& placement, const Cut* cut);
 
 // Throws InputError naming two that do not share a rank, or one that does not exist.
 void check_together(const Config& config, const Placement& placement, const Cut* cut);

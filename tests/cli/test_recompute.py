@@ -147,12 +147,15 @@ def test_partition_keeps_layers_together(counterflow, config):
     counterflow("simulate", path, code=0)
     refused = counterflow("simulate", path, "--set", "layout=\"Et*3|t*4m|L\"", code=2)
     assert "layers 8 and 9 do not share a rank: they are on ranks 1 and 2" in refused.err
+    assert "or leave layout out and have one looked for" in refused.err
 
 
 def test_partition_says_where_layers_cannot_be_together(counterflow, config):
     text = LAYERS.replace("[[8, 9]]", "[[0, 9]]")
     result = counterflow("partition", config(text), code=2)
     assert "layers 0 and 9 do not share a rank" in result.err
+    assert "no cut was found that puts them together on this placement; give another" in result.err
+    assert "`counterflow partition`" not in result.err
     # On a v the first and the last stage are on one rank.
     found = counterflow("partition", config(text.replace("1f1b", "auto")), "--json", code=0).json
     assert found["placement"] == "v"
