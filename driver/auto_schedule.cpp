@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -84,10 +85,17 @@ AutoChoice choose_schedule(const Problem& problem) {
   return best;
 }
 
-std::vector<Schedule> family_schedules(const Problem& problem) {
+std::vector<Schedule> family_schedules(const Problem& problem, std::optional<Deadline> deadline) {
+  std::vector<const Family*> order;
+  for (const Family& family : families()) order.push_back(&family);
+  if (deadline) {
+    std::ranges::stable_partition(order,
+                                  [](const Family* family) { return family->splits_backward; });
+  }
   std::vector<Schedule> schedules;
-  for (const Family& family : families()) {
-    if (auto schedule = generated(family, problem)) schedules.push_back(std::move(*schedule));
+  for (const Family* family : order) {
+    if (deadline && !schedules.empty() && Deadline::clock::now() >= *deadline) break;
+    if (auto schedule = generated(*family, problem)) schedules.push_back(std::move(*schedule));
   }
   return schedules;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,10 @@ struct AutoChoice {
 [[nodiscard]] AutoChoice choose_schedule(const Problem& problem);
 
 // The order of every published family that takes this problem's shape and placement, whether or
-// not the memory holds it. O(families * ops).
-[[nodiscard]] std::vector<Schedule> family_schedules(const Problem& problem);
+// not the memory holds it; with a deadline as many as can be made before it, and one in any case,
+// those first that split the backward: the others seldom beat them. O(families * ops).
+using Deadline = std::chrono::steady_clock::time_point;
+[[nodiscard]] std::vector<Schedule> family_schedules(const Problem& problem,
+                                                     std::optional<Deadline> deadline = {});
 
 }  // namespace counterflow

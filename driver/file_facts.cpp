@@ -5,23 +5,37 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 
 namespace counterflow {
 namespace {
 
 template <typename Visit>
-void for_each_op(const ScheduleFile& file, const Visit& visit) {
-  for (const auto& row : file.rows) {
-    for (const Action& action : row) {
+void for_each_op_of_rank(const ScheduleFile& file, const Visit& visit) {
+  for (std::size_t r = 0; r < file.rows.size(); ++r) {
+    const auto rank = static_cast<Rank>(r);
+    for (const Action& action : file.rows[r]) {
       if (action.form == Action::Form::group) {
-        std::for_each(action.group.begin(), action.group.end(), visit);
+        for (const Op& op : action.group) visit(rank, op);
         continue;
       }
-      visit(action.op);
-      if (action.form == Action::Form::pair) visit(action.paired);
+      visit(rank, action.op);
+      if (action.form == Action::Form::pair) visit(rank, action.paired);
     }
   }
+}
+
+template <typename Visit>
+void for_each_op(const ScheduleFile& file, const Visit& visit) {
+  for_each_op_of_rank(file, [&](Rank, const Op& op) { visit(op); });
+}
+
+bool holds(const Placement& placement, Rank rank, Stage stage) {
+  for (int replica = 0; replica < placement.replicas(); ++replica) {
+    if (placement.rank_of(stage, replica) == rank) return true;
+  }
+  return false;
 }
 
 // Why this op contradicts pipeline.split_backward, if it does. Of a frozen stage the backward is
@@ -48,6 +62,25 @@ int chunks_in(const ScheduleFile& file, int ranks, PlacementKind kind) {
     if (is_compute(op.kind)) stages = std::max(stages, op.stage + 1);
   });
   return std::max(kind == PlacementKind::v ? 2 : 1, (stages + ranks - 1) / ranks);
+}
+
+std::optional<PlacementKind> likely_placement(const ScheduleFile& file) {
+  const auto ranks = static_cast<int>(file.rows.size());
+  for (const PlacementKind kind :
+       {PlacementKind::loop, PlacementKind::v, PlacementKind::wave, PlacementKind::bidirectional}) {
+    try {
+      const Placement placement(kind, ranks, chunks_in(file, ranks, kind));
+      bool fits = true;
+      for_each_op_of_rank(file, [&](Rank rank, const Op& op) {
+        if (!is_compute(op.kind) || !fits) return;
+        fits = op.stage < placement.stages() && holds(placement, rank, op.stage);
+      });
+      if (fits) return kind;
+    } catch (const std::invalid_argument&) {
+      continue;  // does not exist for these numbers
+    }
+  }
+  return std::nullopt;
 }
 
 bool is_forward_only(const ScheduleFile& file) {

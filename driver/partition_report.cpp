@@ -203,7 +203,8 @@ std::string partition_json(const Partition& partition) {
   for (const CutRun& cut : partition.others) {
     object["compared"].push_back(cut_json(partition, cut));
   }
-  object["warnings"] = partition.plan.notes;
+  object["notes"] = partition.plan.notes;
+  object["warnings"] = partition.plan.warnings;
   return object.dump(1) + "\n";
 }
 

@@ -90,9 +90,14 @@ Report make_report(const Plan& plan, const Program& program, const Timeline& tim
   report.schedule = plan.family != nullptr ? std::string(plan.family->name) : plan.schedule.name;
   report.execution = plan.config.execution.name;
   // What a search proved holds whatever the stages keep; this choice alone may have a higher bound.
-  const bool chosen = plan.proven_bound > Time{0} && !problem.keeping_options.empty();
-  report.lower_bound =
-      chosen ? plan.proven_bound : std::max(lower_bound(problem), plan.proven_bound);
+  LowerBound bound = plan.proven;
+  if (bound.value == Time{0} || problem.keeping_options.empty()) {
+    if (const LowerBound plain = best_lower_bound(problem); plain.value > bound.value) {
+      bound = plain;
+    }
+  }
+  report.lower_bound = bound.value;
+  report.bound_argument = bound.argument;
   report.gap = gap(report.makespan, report.lower_bound);
   if (plan.family != nullptr && plan.family->formula != nullptr && problem.phases.empty()) {
     if (auto formula = plan.family->formula(problem)) {
@@ -100,6 +105,7 @@ Report make_report(const Plan& plan, const Program& program, const Timeline& tim
       report.formula_source = std::move(formula->source);
     }
   }
+  report.notes = plan.notes;
   report.warnings = warnings(plan, report);
   return report;
 }

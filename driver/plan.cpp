@@ -103,12 +103,13 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
   const SourceLocation& where = config.schedule.where;
   ScheduleFile file = parse_schedule(read_input(path.string(), where), path.string());
   if (!config.placement) {
-    throw InputError(where,
-                     fmt::format("the schedule file '{}' does not say which rank holds which "
-                                 "stage: give pipeline.placement (loop, v, wave, "
-                                 "bidirectional or a list), for example --set "
-                                 "pipeline.placement=loop",
-                                 path.string()));
+    throw InputError(
+        where,
+        fmt::format("the schedule file '{}' does not say which rank holds which "
+                    "stage: give pipeline.placement (loop, v, wave, "
+                    "bidirectional or a list), for example --set "
+                    "pipeline.placement={}",
+                    path.string(), name(likely_placement(file).value_or(PlacementKind::loop))));
   }
   const int ranks = config.ranks.value;
   if (config.all_ranks() != ranks &&
@@ -135,7 +136,7 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
   check_split(config, plan.problem, file);
   if (!config.phases && plan.problem.forward_only &&
       (config.backward_input || config.backward_weight)) {
-    plan.notes.push_back(
+    plan.warnings.push_back(
         fmt::format("{} has no backward, so it is taken as forward-only; the "
                     "costs of the backward are not used",
                     file.name));
@@ -143,7 +144,7 @@ void plan_from_file(Plan& plan, const std::filesystem::path& path) {
   plan.schedule = file.compute();
   plan.problem = with_keeping_of(std::move(plan.problem), plan.schedule);
   const std::vector<std::string> said = advice(file);
-  plan.notes.insert(plan.notes.end(), said.begin(), said.end());
+  plan.warnings.insert(plan.warnings.end(), said.begin(), said.end());
   plan.file = std::move(file);
 }
 
@@ -202,7 +203,7 @@ void plan_automatically(Plan& plan) {
 void note_group_size(Plan& plan) {
   if (!plan.config.group_size) return;
   if (plan.family != nullptr && plan.family->takes_groups) return;
-  plan.notes.push_back(
+  plan.warnings.push_back(
       fmt::format("pipeline.group_size {} is not used: {} has no groups of "
                   "microbatches",
                   plan.config.group_size->value, plan.schedule.name));
@@ -213,7 +214,7 @@ void note_group_size(Plan& plan) {
 void drop_optimizer(Plan& plan) {
   if (!plan.problem.optimizer || !plan.brings_communication()) return;
   plan.problem.optimizer.reset();
-  plan.notes.push_back(fmt::format(
+  plan.warnings.push_back(fmt::format(
       "the optimizer section is not used: {} brings its own communication", plan.schedule.name));
 }
 
@@ -231,7 +232,7 @@ void note_layers(Plan& plan) {
         layout_string(letters_of(layers, cut))));
   }
   const std::vector<std::string> said = advice(layers, cut);
-  plan.notes.insert(plan.notes.end(), said.begin(), said.end());
+  plan.warnings.insert(plan.warnings.end(), said.begin(), said.end());
 }
 
 }  // namespace

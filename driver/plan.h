@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/bounds/lower_bound.h"
 #include "scheduler/ir/placement.h"
 #include "scheduler/ir/schedule.h"
 #include "scheduler/ir/schedule_file.h"
@@ -22,11 +23,11 @@ struct Plan {
   Config config;
   Problem problem;
   Schedule schedule;
-  const Family* family = nullptr;    // nullptr: the schedule is a file, or was searched for
-  std::optional<ScheduleFile> file;  // where the schedule is one
-  // How the schedule was chosen, what of the config is not used, what looks like a mistake.
-  std::vector<std::string> notes;
-  Time proven_bound{0};  // a lower bound that a search proved; 0ns: none
+  const Family* family = nullptr;     // nullptr: the schedule is a file, or was searched for
+  std::optional<ScheduleFile> file;   // where the schedule is one
+  std::vector<std::string> notes;     // how the schedule was chosen
+  std::vector<std::string> warnings;  // what of the config is not used, what looks like a mistake
+  LowerBound proven;                  // what a search proved; 0ns: nothing
 
   // The problem of the program: of all copies of the pipeline. O(size of it).
   [[nodiscard]] Problem whole() const { return in_copies(problem); }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +21,22 @@
 
 namespace counterflow {
 namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] Deadline begin() const { return begin_; }
+  [[nodiscard]] Time elapsed() const {
+    return std::chrono::duration_cast<Time>(Deadline::clock::now() - begin_);
+  }
+
+ private:
+  Deadline begin_ = Deadline::clock::now();
+};
+
+std::size_t ops_of(const Problem& problem) {
+  return 3 * static_cast<std::size_t>(problem.stages()) *
+         static_cast<std::size_t>(problem.microbatches);
+}
 
 // A search takes each message for the only one on its way. Where messages share links, what it ends
 // with is run to see which is the fastest.
@@ -47,10 +65,14 @@ std::optional<std::string> why_no_start(const Plan& plan) {
                      to_line(faults.front()));
 }
 
-std::string outcome(const SearchedPlan& searched, SearchGoal goal, Time bound) {
+std::string outcome(const SearchedPlan& searched, const SearchBudget& budget) {
+  const SearchGoal goal = budget.goal;
+  const bool in_time = budget.time.has_value();
+  const Time bound = searched.plan.proven.value;
   const SearchResult& result = searched.result;
   std::string text =
       fmt::format("search: found by {}, {} schedules tried", result.found_by, result.iterations);
+  if (in_time) text += fmt::format(" in {}, with the seeds", readable_time(searched.took));
   if (searched.robustness) return text + "; best at the goal of those found, with no bound on it";
   if (result.makespan <= bound) text += "; proven optimal for this placement and these limits";
   if (goal != SearchGoal::span) return text;
@@ -62,7 +84,8 @@ std::string outcome(const SearchedPlan& searched, SearchGoal goal, Time bound) {
 }  // namespace
 
 SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
-                           const SearchBudget& budget, const std::optional<RobustGoal>& robust) {
+                           const SearchBudget& whole, const std::optional<RobustGoal>& robust) {
+  const Stopwatch watch;
   SearchedPlan searched;
   Plan& plan = searched.plan;
   std::vector<Schedule> seeds;
@@ -76,12 +99,18 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     plan.config = std::move(config);
   } else {
     plan = make_plan(std::move(config), folder);
-    if (auto why = why_no_start(plan)) plan.notes.push_back(std::move(*why));
+    if (auto why = why_no_start(plan)) plan.warnings.push_back(std::move(*why));
     seeds.push_back(std::move(plan.schedule));
     plan.family = nullptr;
     plan.file.reset();
   }
-  for (Schedule& family : family_schedules(plan.problem)) seeds.push_back(std::move(family));
+  const auto deadline =
+      whole.time ? std::optional(watch.begin() + *whole.time / 2) : std::optional<Deadline>{};
+  for (Schedule& family : family_schedules(plan.problem, deadline)) {
+    seeds.push_back(std::move(family));
+  }
+  SearchBudget budget = whole;
+  if (budget.time) budget.time = std::max(Time{1}, *budget.time - watch.elapsed());
   std::vector<Keeping> keeping = plan.problem.keeping;
   if (robust) {
     RobustSearch found = robust_search(plan, seeds, budget, *robust);
@@ -94,13 +123,15 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     keeping = std::move(found.problem.keeping);
   }
   plan.schedule = searched.result.schedule;
-  plan.proven_bound = searched.result.lower_bound;
-  if (!searched.result.is_optimal()) {
-    plan.proven_bound =
-        std::max(plan.proven_bound, lower_bound_of_choices(plan.problem, BoundEffort::full));
+  plan.proven = {searched.result.lower_bound, searched.result.bound_argument};
+  // A search in time has already sought a large problem's bound, if there was time for it.
+  if (!searched.result.is_optimal() && (!budget.time || ops_of(plan.problem) <= kWindowOps)) {
+    const LowerBound full = lower_bound_of_choices(plan.problem, BoundEffort::full);
+    if (full.value > plan.proven.value) plan.proven = full;
   }
   plan.problem = with_keeping(std::move(plan.problem), std::move(keeping));
-  plan.notes.push_back(outcome(searched, budget.goal, plan.proven_bound));
+  searched.took = watch.elapsed();
+  plan.notes.push_back(outcome(searched, budget));
   return searched;
 }
 

@@ -156,7 +156,7 @@ void unused_actions(const Plan& plan, std::vector<std::string>& out) {
 }  // namespace
 
 std::vector<std::string> warnings(const Plan& plan, const Report& report) {
-  std::vector<std::string> out = plan.notes;
+  std::vector<std::string> out = plan.warnings;
   few_microbatches(plan, report, out);
   short_warm_up(plan, out);
   uneven_memory(plan, report, out);

@@ -8,8 +8,8 @@
 
 namespace counterflow {
 
-// What a user of this plan should know beside its figures: too few microbatches, uneven memory,
-// doubled parameters, how `auto` chose. One sentence or two each, with what to change.
+// What a user of this plan should know beside its figures: its own warnings, too few microbatches,
+// uneven memory, doubled parameters. One sentence or two each, with what to change.
 [[nodiscard]] std::vector<std::string> warnings(const Plan& plan, const Report& report);
 
 }  // namespace counterflow

@@ -67,6 +67,7 @@ void bind_figures(py::module_& module) {
       .def_readonly("bubble_fraction", &Report::bubble_fraction)
       .def_readonly("span_bubble_fraction", &Report::span_bubble_fraction)
       .def_property_readonly("lower_bound_ns", number(&Report::lower_bound))
+      .def_readonly("lower_bound_by", &Report::bound_argument)
       .def_readonly("gap", &Report::gap)
       .def_property_readonly("formula_idle_ns",
                              [](const Report& r) -> std::optional<std::int64_t> {
@@ -74,6 +75,7 @@ void bind_figures(py::module_& module) {
                                return r.formula_idle->count();
                              })
       .def_readonly("formula_source", &Report::formula_source)
+      .def_readonly("notes", &Report::notes)
       .def_readonly("warnings", &Report::warnings)
       .def_readonly("per_rank", &Report::per_rank)
       .def("summary", [](const Report& r) { return summary(r); })

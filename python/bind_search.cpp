@@ -142,6 +142,9 @@ void bind_result(py::module_& module) {
                              [](const SearchOutcome& s) { return s.result.makespan.count(); })
       .def_property_readonly("lower_bound_ns",
                              [](const SearchOutcome& s) { return s.result.lower_bound.count(); })
+      .def_property_readonly(
+          "lower_bound_by",
+          [](const SearchOutcome& s) { return std::string(s.result.bound_argument); })
       .def_property_readonly("gap", [](const SearchOutcome& s) { return gap(s.result); })
       .def_property_readonly("is_optimal",
                              [](const SearchOutcome& s) { return s.result.is_optimal(); })

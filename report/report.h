@@ -37,13 +37,15 @@ struct Report {
   double bubble_fraction = 0;
   double span_bubble_fraction = 0;
   Time lower_bound{0};
-  double gap = 0;  // makespan / lower_bound - 1
+  std::string bound_argument;  // what proves it (docs/search.md); "": nothing is known of that
+  double gap = 0;              // makespan / lower_bound - 1
   // From the first op to the end of the last optimizer step, where there is one.
   std::optional<Time> step;
   std::optional<Time> formula_idle;
   std::string formula_source;
   std::vector<Stage> recompute, offload;  // stages that do so, ascending
-  std::vector<std::string> warnings;
+  std::vector<std::string> notes;         // how the schedule was chosen
+  std::vector<std::string> warnings;      // what to change
   std::vector<RankReport> per_rank;
   std::optional<ConsecutiveSteps> consecutive;  // where several steps were run without a barrier
   std::optional<Trials> trials;                 // where the program was also run under jitter

@@ -116,6 +116,7 @@ void append_json(std::string& out, const Report& report) {
   object.add("bubble_fraction", report.bubble_fraction);
   object.add("span_bubble_fraction", report.span_bubble_fraction);
   object.add("lower_bound_ns", report.lower_bound.count());
+  if (!report.bound_argument.empty()) object.add("lower_bound_by", report.bound_argument);
   object.add("gap", report.gap);
   if (report.step) object.add("step_ns", report.step->count());
   if (report.formula_idle) {
@@ -132,9 +133,13 @@ void append_json(std::string& out, const Report& report) {
   };
   add_stages("recompute", report.recompute);
   add_stages("offload", report.offload);
-  json::Array warnings(object.member("warnings"));
-  for (const std::string& warning : report.warnings) warnings.add(warning);
-  warnings.close();
+  const auto add_texts = [&](std::string_view key, const std::vector<std::string>& texts) {
+    json::Array list(object.member(key));
+    for (const std::string& text : texts) list.add(text);
+    list.close();
+  };
+  add_texts("notes", report.notes);
+  add_texts("warnings", report.warnings);
   json::Array per_rank(object.member("per_rank"), ",\n  ");
   for (const RankReport& rank : report.per_rank) append_rank(per_rank.element(), rank);
   per_rank.close();
@@ -167,6 +172,7 @@ Report read_report(const json::Node& node) {
   report.bubble_fraction = node.at("bubble_fraction").number();
   report.span_bubble_fraction = node.at("span_bubble_fraction").number();
   report.lower_bound = Time{node.at("lower_bound_ns").integer(0)};
+  if (node.has("lower_bound_by")) report.bound_argument = node.at("lower_bound_by").text();
   report.gap = node.at("gap").number();
   if (node.has("step_ns")) report.step = Time{node.at("step_ns").integer(0)};
   if (node.has("formula")) {
@@ -183,10 +189,12 @@ Report read_report(const json::Node& node) {
   };
   read_stages("recompute", report.recompute);
   read_stages("offload", report.offload);
-  const json::Node warnings = node.at("warnings");
-  for (std::size_t i = 0; i < warnings.size(); ++i) {
-    report.warnings.push_back(warnings.at(i).text());
-  }
+  const auto read_texts = [&](std::string_view key, std::vector<std::string>& texts) {
+    const json::Node list = node.at(key);
+    for (std::size_t i = 0; i < list.size(); ++i) texts.push_back(list.at(i).text());
+  };
+  if (node.has("notes")) read_texts("notes", report.notes);
+  read_texts("warnings", report.warnings);
   const json::Node per_rank = node.at("per_rank");
   for (std::size_t r = 0; r < per_rank.size(); ++r) {
     report.per_rank.push_back(read_rank(per_rank.at(r)));

@@ -32,7 +32,9 @@ void append_line(std::string& out, std::string_view name, std::string_view value
 void append_figures(std::string& out, const Report& report) {
   std::string bound;
   if (report.lower_bound.count() > 0) {
-    bound = fmt::format("lower bound {}, gap {}", readable_time(report.lower_bound),
+    const std::string by =
+        report.bound_argument.empty() ? "" : fmt::format(" ({})", report.bound_argument);
+    bound = fmt::format("lower bound {}{}, gap {}", readable_time(report.lower_bound), by,
                         readable_share(report.gap));
   }
   append_line(out, "makespan", readable_time(report.makespan), bound);
@@ -150,6 +152,9 @@ std::string summary(const Report& report) {
   if (report.trials) append_trials(out, *report.trials);
   if (report.robustness) append_robustness(out, *report.robustness);
   append_ranks(out, report);
+  for (const std::string& note : report.notes) {
+    fmt::format_to(std::back_inserter(out), "  note: {}\n", note);
+  }
   for (const std::string& warning : report.warnings) {
     fmt::format_to(std::back_inserter(out), "  warning: {}\n", warning);
   }

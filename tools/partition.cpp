@@ -13,6 +13,7 @@
 #include "tools/command.h"
 #include "tools/console.h"
 #include "tools/output_files.h"
+#include "tools/present.h"
 #include "tools/typed_plan.h"
 
 namespace counterflow {
@@ -72,7 +73,7 @@ int partition_config(const PartitionOptions& options) {
     print(partition_json(partition));
   } else if (!options.quiet) {
     print(partition_table(partition));
-    for (const std::string& note : partition.plan.notes) message(Severity::warning, note);
+    present_notes(partition.plan);
   }
   return kDone;
 }

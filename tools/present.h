@@ -10,6 +10,9 @@ namespace counterflow {
 // nothing.
 void present(const Report& report, const Options& options);
 
+// What a plan says of itself, on stderr.
+void present_notes(const Plan& plan);
+
 // The first faults on stderr, each with the cells around it, and how many more there are; returns
 // the exit status for them.
 int report_faults(const Plan& plan, const Verdict& verdict);

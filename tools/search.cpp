@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "driver/pipeline.h"
 #include "driver/searched_plan.h"
+#include "report/format.h"
 #include "scheduler/error.h"
 #include "scheduler/problem/scenario.h"
 #include "tools/artifacts.h"
@@ -70,7 +73,26 @@ std::optional<RobustGoal> robust_goal(const SearchCommand& options, const Config
   return goal;
 }
 
+// A schedule file does not say where the stages are, and a family's config need not.
+void note_reading(const SearchCommand& options, const Plan& plan) {
+  if (plan.config.placement) return;
+  message(Severity::note,
+          fmt::format("to read the order back: --schedule {} --set pipeline.placement={}",
+                      (std::filesystem::path(options.directory) / "schedule.csv").string(),
+                      name(plan.problem.placement.kind())));
+}
+
+// A budget in time is for the search. What else the command took is said where it is much.
+void note_time(const SearchBudget& budget, const SearchedPlan& searched, Time whole) {
+  const Time other = whole - searched.took;
+  if (!budget.time || 10 * other < *budget.time) return;
+  message(Severity::note, fmt::format("beside the search, reading, checking and simulating what it "
+                                      "found took {}",
+                                      readable_time(other)));
+}
+
 int search_config(const SearchCommand& options) {
+  const auto begin = std::chrono::steady_clock::now();
   const std::vector<std::string_view> names = artifacts_named({});
   const SearchBudget budget = search_budget(options);
   SearchedPlan searched = options.name_as_typed([&] {
@@ -88,6 +110,10 @@ int search_config(const SearchCommand& options) {
     write_files(options.directory, make_artifacts(names, plan, done));
   }
   present(done.report, options);
+  if (options.quiet || options.json) return kDone;
+  if (!options.directory.empty()) note_reading(options, plan);
+  note_time(budget, searched,
+            std::chrono::duration_cast<Time>(std::chrono::steady_clock::now() - begin));
   return kDone;
 }
 

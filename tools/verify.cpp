@@ -41,7 +41,8 @@ nlohmann::ordered_json verdict_json(const Plan& plan, const Verdict& verdict) {
   for (const Semantics each : kAllSemantics) {
     object["semantics"][std::string(name(each))] = word(verdict, each);
   }
-  if (!plan.notes.empty()) object["warnings"] = plan.notes;
+  if (!plan.notes.empty()) object["notes"] = plan.notes;
+  if (!plan.warnings.empty()) object["warnings"] = plan.warnings;
   return object;
 }
 
@@ -98,7 +99,7 @@ int verify_config(const VerifyOptions& options) {
   }
   if (!options.quiet) {
     print(verdict_text(plan, verdict));
-    for (const std::string& note : plan.notes) message(Severity::note, note);
+    present_notes(plan);
   }
   return verdict.ok() ? static_cast<int>(kDone) : report_faults(plan, verdict);
 }

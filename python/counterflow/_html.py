@@ -82,6 +82,7 @@ def report(value: _core.Report) -> str:
         ["gap", f"{value.gap:.2%}"],
         ["bubble", f"{value.bubble_fraction:.2%}"],
         ["span bubble", f"{value.span_bubble_fraction:.2%}"],
+        *[["note", text] for text in value.notes],
         *[["warning", text] for text in value.warnings],
     ]
     ranks = [

@@ -12,6 +12,8 @@ function fillHeader(runs) {
   element("subtitle").textContent = single
     ? [shape, report.execution].filter((part) => part !== "").join(", ")
     : "one time axis, every run from its first op; differences are to the first run";
+  element("notes").textContent = runs.flatMap((run) => run.report.notes ?? []).join("; ");
+  element("notes").title = element("notes").textContent;
   element("warnings").textContent = runs.flatMap((run) => run.report.warnings).join("; ");
   element("warnings").title = element("warnings").textContent;
   element("figures").innerHTML = single ? figureCards(runs[0]) : figureTable(runs);

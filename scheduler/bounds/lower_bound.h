@@ -19,7 +19,7 @@ inline constexpr std::size_t kQuickJacksonOps = 20'000;
 inline constexpr std::size_t kWindowOps = 1'600;
 
 // A makespan that no order on this placement within these limits can beat, and which argument gave
-// it: "closed", "area", "jackson" or "windows".
+// it: "closed", "area", "jackson" or "windows"; "exact" where a search proved it by branching.
 struct LowerBound {
   Time value{0};
   std::string_view argument;

@@ -53,7 +53,7 @@ Choice least_choice(const Problem& problem) {
 }
 
 bool fits(const Problem& problem) {
-  return !memory_shortage(SearchModel(problem));
+  return memory_shortages(SearchModel(problem)).empty();
 }
 
 bool same_kinds(const Problem& one, const Problem& other) {
@@ -165,7 +165,8 @@ class ChoiceSearch {
     if (!is_done()) probe_stages();
     if (!is_done() && meter_.share() < 1) attempt(best_, 1 - meter_.share(), true);
     ChosenSearch found{chosen(problem_, best_), std::move(*result_)};
-    found.result.lower_bound = std::min(found.result.makespan, bound_);
+    found.result.lower_bound = std::min(found.result.makespan, bound_.value);
+    found.result.bound_argument = bound_.argument;
     found.result.iterations = meter_.iterations();
     if (is_for_span()) {
       found.result.span_bound = std::min(found.result.span, span_bound(relaxed(problem_)));
@@ -188,7 +189,7 @@ class ChoiceSearch {
   }
 
   [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
-  [[nodiscard]] bool is_done() const { return !is_for_span() && result_->makespan <= bound_; }
+  [[nodiscard]] bool is_done() const { return !is_for_span() && result_->makespan <= bound_.value; }
   [[nodiscard]] bool may_probe() const { return !is_done() && meter_.share() < kProbesEnd; }
 
   [[nodiscard]] SearchBudget slice(double share, bool shown) const {
@@ -202,7 +203,7 @@ class ChoiceSearch {
     if (shown && budget_.progress) {
       part.progress = [this, share, from = meter_.share()](SearchProgress now) {
         now.share = from + share * now.share;
-        now.lower_bound = std::min(now.lower_bound, bound_);
+        now.lower_bound = std::min(now.lower_bound, bound_.value);
         budget_.progress(now);
       };
     }
@@ -309,7 +310,7 @@ class ChoiceSearch {
   Choice best_;
   Merit merit_;
   std::optional<SearchResult> result_;
-  Time bound_{0};
+  LowerBound bound_;
 };
 
 // The better at the goal, with the faster of both fastest orders. The bound is the first one's.
@@ -319,6 +320,7 @@ void take_better(ChosenSearch& best, ChosenSearch other) {
   };
   SearchResult& result = best.result;
   other.result.lower_bound = result.lower_bound;
+  other.result.bound_argument = result.bound_argument;
   other.result.iterations += result.iterations;
   result.iterations = other.result.iterations;
   SearchResult& faster = other.result.best_makespan < result.best_makespan ? other.result : result;
@@ -356,19 +358,19 @@ Problem with_least_kept(const Problem& problem) {
   return least;
 }
 
-Time lower_bound_of_choices(const Problem& problem, BoundEffort effort) {
+LowerBound lower_bound_of_choices(const Problem& problem, BoundEffort effort) {
   constexpr std::size_t kFew = 16;
-  const Time bound = lower_bound(relaxed(problem), effort);
+  const LowerBound bound = best_lower_bound(relaxed(problem), effort);
   if (!has_choices(problem) || count_choices(problem, kFew) > kFew) return bound;
-  std::optional<Time> least;
+  std::optional<LowerBound> least;
   Choice choice(static_cast<std::size_t>(problem.stages()), 0);
   do {
     const Problem each = chosen(problem, choice);
     if (!fits(each)) continue;
-    const Time its = lower_bound(each, effort);
-    if (!least || its < *least) least = its;
+    const LowerBound its = best_lower_bound(each, effort);
+    if (!least || its.value < least->value) least = its;
   } while (next_choice(problem, choice));
-  return least ? std::max(bound, *least) : bound;
+  return least && least->value > bound.value ? *least : bound;
 }
 
 ChosenSearch search_choices(const Problem& problem, std::span<const Schedule> seeds,
@@ -395,6 +397,7 @@ ChosenSearch search_choices_by(const Problem& problem, std::span<const Schedule>
   SearchResult& result = best.result;
   if (result.found_by == "seed " + fast.result.found_by) result.found_by = fast.result.found_by;
   result.lower_bound = std::min(result.makespan, fast.result.lower_bound);
+  result.bound_argument = fast.result.bound_argument;
   result.iterations += fast.result.iterations;
   const Problem kept = chosen(problem, Choice(static_cast<std::size_t>(problem.stages()), 0));
   if (!same_kinds(kept, fast.problem) && fits(kept)) take_better(best, search_under(kept));

@@ -56,6 +56,6 @@ using GoalSearch =
 // A makespan that no order can beat, whatever the stages keep of what is offered: that of the
 // problem with every stage keeping the least at no cost or, where the choices are few, the least of
 // all choices that fit.
-[[nodiscard]] Time lower_bound_of_choices(const Problem& problem, BoundEffort effort);
+[[nodiscard]] LowerBound lower_bound_of_choices(const Problem& problem, BoundEffort effort);
 
 }  // namespace counterflow

@@ -1,6 +1,9 @@
 #include "scheduler/search/least_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace counterflow {
@@ -58,18 +61,55 @@ std::vector<SearchModel::Amount> least_memory(const SearchModel& model) {
   return least;
 }
 
-std::optional<MemoryShortage> memory_shortage(const SearchModel& model) {
-  if (!model.has_limits) return std::nullopt;
+std::vector<MemoryShortage> memory_shortages(const SearchModel& model) {
+  std::vector<MemoryShortage> shortages;
+  if (!model.has_limits) return shortages;
   const std::vector<SearchModel::Amount> least = least_memory(model);
   for (std::size_t rank = 0; rank < model.ranks(); ++rank) {
     for (int resource = 0; resource < SearchModel::kResources; ++resource) {
       const auto r = static_cast<std::size_t>(resource);
       if (least[rank][r] <= model.limits[rank][r]) continue;
-      return MemoryShortage{static_cast<Rank>(rank), resource, least[rank][r],
-                            model.limits[rank][r]};
+      shortages.push_back(
+          {static_cast<Rank>(rank), resource, least[rank][r], model.limits[rank][r]});
     }
   }
-  return std::nullopt;
+  return shortages;
+}
+
+std::string shortage_text(const Problem& problem, std::span<const MemoryShortage> shortages) {
+  constexpr std::size_t kNamed = 8;
+  std::string text = "no order fits: ";
+  std::array<std::int64_t, SearchModel::kResources> most{};  // 0: no shortage of that
+  for (std::size_t i = 0; i < shortages.size(); ++i) {
+    const MemoryShortage& each = shortages[i];
+    const auto rank = static_cast<std::size_t>(each.rank);
+    const bool in_bytes = each.resource == 0;
+    const std::int64_t fixed = !in_bytes || problem.limits.static_memory.empty()
+                                   ? 0
+                                   : problem.limits.static_memory[rank].value;
+    std::int64_t& needed = most[static_cast<std::size_t>(each.resource)];
+    needed = std::max(needed, each.needed + fixed);
+    if (i >= kNamed) continue;
+    if (in_bytes) {
+      text += fmt::format(
+          "rank {} needs {} B for one microbatch and {} B of static memory, its "
+          "limit is {} B; ",
+          each.rank, each.needed, fixed, each.limit + fixed);
+    } else {
+      text +=
+          fmt::format("rank {} holds {} activations of one microbatch at once, its limit is {}; ",
+                      each.rank, each.needed, each.limit);
+    }
+  }
+  if (shortages.size() > kNamed) text += fmt::format("{} more; ", shortages.size() - kNamed);
+  if (most[1] > 0) text += fmt::format("raise memory.limit_activations to {} there", most[1]);
+  if (most[0] > 0) {
+    text += fmt::format("{}raise memory.limit to {} B there", most[1] > 0 ? ", and " : "", most[0]);
+    if (problem.keeping.empty()) {
+      text += ", or let its stages keep less (stages.recompute or stages.offload)";
+    }
+  }
+  return text;
 }
 
 }  // namespace counterflow

@@ -78,14 +78,19 @@ class Search {
         meter_(budget_of_orders(budget, objective), decoder_.model().ops(), begin_),
         choice_meter_(budget, decoder_.model().ops(), begin_),
         elite_(objective ? choice_size(decoder_.model().ops()) : kEliteSize),
+        bound_of_makespan_(best_lower_bound(problem)),
         bound_(budget.goal == SearchGoal::span
                    ? beyond_span(decoder_.model()) + span_bound(problem).count()
-                   : lower_bound(problem).count()) {
-    if (const auto shortage = memory_shortage(decoder_.model())) fail(*shortage);
+                   : bound_of_makespan_.value.count()) {
+    const auto shortages = memory_shortages(decoder_.model());
+    if (!shortages.empty()) throw InfeasibleError(shortage_text(problem, shortages));
   }
 
   SearchResult run(std::span<const Schedule> seeds) {
-    for (const Schedule& seed : seeds) take_seed(seed);
+    for (const Schedule& seed : seeds) {
+      if (!elite_.empty() && meter_.is_spent()) break;
+      take_seed(seed);
+    }
     if (!is_done()) raise_bound();
     if (!is_listed()) list_schedules();
     const bool exactly =
@@ -98,25 +103,6 @@ class Search {
   }
 
  private:
-  [[noreturn]] void fail(const MemoryShortage& shortage) const {
-    if (shortage.resource != 0) {
-      throw InfeasibleError(fmt::format(
-          "no order fits: rank {} holds {} activations of one microbatch at once, its limit is {}; "
-          "raise memory.limit_activations to {} there",
-          shortage.rank, shortage.needed, shortage.limit, shortage.needed));
-    }
-    const auto rank = static_cast<std::size_t>(shortage.rank);
-    const std::int64_t fixed =
-        problem_.limits.static_memory.empty() ? 0 : problem_.limits.static_memory[rank].value;
-    throw InfeasibleError(fmt::format(
-        "no order fits: rank {} needs {} B for one microbatch and {} B of static memory, its limit "
-        "is {} B; raise memory.limit to {} B there{}",
-        shortage.rank, shortage.needed, fixed, shortage.limit + fixed, shortage.needed + fixed,
-        problem_.keeping.empty() ? ", or let its stages keep less (stages.recompute or "
-                                   "stages.offload)"
-                                 : ""));
-  }
-
   [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
   [[nodiscard]] bool is_done() const { return elite_.best() <= bound_ || meter_.is_spent(); }
   // An objective has the more to choose from, the more rules are tried.
@@ -158,7 +144,12 @@ class Search {
     if (is_for_span() || ops <= kQuickJacksonOps) return;
     constexpr Time kOp{400};  // what it takes an op
     if (budget_.time && meter_.affords(kOp * static_cast<std::int64_t>(ops)) < 10) return;
-    bound_ = std::max(bound_, lower_bound(problem_, BoundEffort::full).count());
+    prove(best_lower_bound(problem_, BoundEffort::full));
+  }
+
+  void prove(const LowerBound& proven) {
+    if (proven.value > bound_of_makespan_.value) bound_of_makespan_ = proven;
+    bound_ = std::max(bound_, proven.value.count());
   }
 
   // ---- list scheduling ----------------------------------------------------------------------
@@ -261,7 +252,7 @@ class Search {
     const Schedule best = decoder_.model().schedule(elite_[0].orders);
     const ExactResult exact =
         solve_exactly(problem_, &best, {.nodes = meter_.affords(node_time())});
-    bound_ = std::max(bound_, exact.bound.count());
+    prove({exact.bound, "exact"});
     if (exact.makespan >= Time{0} && exact.makespan.count() < elite_.best()) {
       keep(exact.makespan.count(), decoder_.model().orders(exact.schedule), "exact");
     }
@@ -302,7 +293,8 @@ class Search {
           "no order was found within the memory limits, though none of them is below what one "
           "microbatch needs on its rank; raise memory.limit");
     }
-    result.lower_bound = is_for_span() ? lower_bound(problem_) : Time(bound_);
+    result.lower_bound = bound_of_makespan_.value;
+    result.bound_argument = bound_of_makespan_.argument;
     result.iterations = meter_.iterations();
     Evaluator evaluator(problem_);
     if (!elite_.empty()) {
@@ -338,7 +330,8 @@ class Search {
   BudgetMeter meter_;
   BudgetMeter choice_meter_;  // runs on while the objective chooses
   Elite elite_;
-  std::int64_t bound_;
+  LowerBound bound_of_makespan_;
+  std::int64_t bound_;  // of what is kept small
   const Schedule* seed_ = nullptr;
   std::int64_t seed_makespan_ = SearchModel::kUnlimited;
   std::string found_by_;
@@ -365,11 +358,14 @@ Attempt attempt(const Problem& problem, std::span<const Schedule> seeds,
 
 // The better of the two; every bound holds for both.
 SearchResult merged(SearchResult a, SearchResult b, SearchGoal goal) {
-  const Time bound = std::max(a.lower_bound, b.lower_bound);
+  const SearchResult& tighter = b.lower_bound > a.lower_bound ? b : a;
+  const Time bound = tighter.lower_bound;
+  const std::string_view argument = tighter.bound_argument;
   const Time span_bound = std::max(a.span_bound, b.span_bound);
   const std::int64_t iterations = a.iterations + b.iterations;
   SearchResult best = is_better(b, a, goal) ? std::move(b) : std::move(a);
   best.lower_bound = bound;
+  best.bound_argument = argument;
   best.span_bound = span_bound;
   best.iterations = iterations;
   return best;

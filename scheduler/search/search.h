@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "scheduler/ir/schedule.h"
 #include "scheduler/problem/problem.h"
@@ -19,6 +20,8 @@ struct SearchResult {
   Schedule schedule;    // faultless, within the memory limits
   Time makespan{0};     // of it, as the Evaluator finds it, whatever the goal
   Time lower_bound{0};  // of the makespan, proven; it is optimal where they meet
+  // The argument that proves it: a LowerBound's.
+  std::string_view bound_argument;
   std::int64_t iterations = 0;
   // Where the goal is the longest span of a rank: at most so long, and proven not below.
   Time span{0};

@@ -94,7 +94,7 @@ def test_auto_takes_the_fastest_family_over_all_phases(counterflow, config):
     path = config(phased([("log-prob", 4), ("train", 8)], 4, "auto", ", placement: loop"))
     report = counterflow("simulate", path, "--json", code=0).json
     assert report["makespan_ns"] < (4 + 3 * (8 + 3)) * 1_000_000
-    assert any("fastest" in note for note in report["warnings"])
+    assert any("fastest" in note for note in report["notes"])
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_layers_are_cut_by_what_they_cost_in_all_phases(counterflow, config, pha
     path = config(phased(phases).replace(COSTS, layers))
     (note,) = [
         text
-        for text in counterflow("simulate", path, "--json", code=0).json["warnings"]
+        for text in counterflow("simulate", path, "--json", code=0).json["notes"]
         if "no layout" in text
     ]
     assert f'"t*{first}|' in note

@@ -42,6 +42,18 @@ def test_memory_that_nothing_fits_names_rank_and_need(counterflow, config):
     assert result.out == ""
 
 
+def test_every_rank_that_is_short_of_memory_is_named(counterflow, config):
+    needs = ("--set", "stages.activation=[1B, 2B, 5B, 3B]")
+    result = counterflow("search", config(H34), *needs, "--set", "memory.limit=2B", code=1)
+    for words in ("rank 2 needs 5 B", "rank 3 needs 3 B", "raise memory.limit to 5 B there"):
+        assert words in result.err
+    assert "rank 0" not in result.err and "rank 1" not in result.err
+    counterflow("search", config(H34), *needs, "--set", "memory.limit=5B", "-q", code=0)
+    many = H34.replace("ranks: 4", "ranks: 12").replace("loop", "v")
+    result = counterflow("search", config(many), "--set", "memory.limit_activations=1", code=1)
+    assert "rank 7 holds 2 activations" in result.err and "; 4 more; raise" in result.err
+
+
 def test_the_same_budget_gives_the_same_files(counterflow, config, tmp_path):
     path = config(UNEVEN)
     for name in ("one", "two"):
@@ -65,6 +77,22 @@ def test_a_found_schedule_is_read_back_and_warms_the_next_search(counterflow, co
         "search", path, "--schedule", file, "--iterations", "1", "--json", code=0
     ).json
     assert again["makespan_ns"] <= found["makespan_ns"]
+
+
+def test_a_familys_placement_is_named_for_reading_back(counterflow, config, tmp_path):
+    for family, kind in (("zb-h1", "loop"), ("zbv", "v"), ("dualpipe", "bidirectional")):
+        path = config(H34.replace("schedule: auto, placement: loop", f"schedule: {family}"))
+        found = counterflow("search", path, "--iterations", "20", "-o", tmp_path, code=0)
+        option = f"pipeline.placement={kind}"
+        assert f"--schedule {tmp_path / 'schedule.csv'} --set {option}" in found.err
+        file = ("--schedule", tmp_path / "schedule.csv")
+        refused = counterflow("simulate", path, *file, code=2)
+        assert f"for example --set {option}" in refused.err
+        read = counterflow("simulate", path, *file, "--set", option, "--json", code=0).json
+        report = json.loads((tmp_path / "report.json").read_text())
+        assert read["makespan_ns"] == report["makespan_ns"]
+    result = counterflow("search", config(H34), "--iterations", "5", "-o", tmp_path, code=0)
+    assert "to read the order back" not in result.err
 
 
 def test_a_named_start_that_is_none_is_said_to_be_none(counterflow, config, tmp_path):
@@ -92,6 +120,36 @@ def test_never_worse_than_the_family_the_config_names(counterflow, config):
 def test_a_budget_in_time(counterflow, config):
     report = counterflow("search", config(UNEVEN), "--budget", "50ms", "--json", code=0).json
     assert report["makespan_ns"] >= report["lower_bound_ns"]
+    assert any("s, with the seeds" in note for note in report["notes"])
+
+
+def test_a_budget_of_next_to_nothing_still_finds_an_order(counterflow, config):
+    large = H34.replace("ranks: 4, microbatches: 8", "ranks: 16, microbatches: 64")
+    result = counterflow("search", config(large), "--budget", "1us", code=0)
+    assert "found by seed" in result.out
+    # Next to this budget everything takes long.
+    assert "beside the search, reading, checking and simulating what it found took" in result.err
+
+
+def test_how_it_was_found_and_proven_are_notes(counterflow, config):
+    path = config(H34)
+    report = counterflow("search", path, "--iterations", "50", "--json", code=0).json
+    assert any("proven optimal" in note for note in report["notes"])
+    assert not any("search:" in warning for warning in report["warnings"])
+    assert report["lower_bound_by"] in ("closed", "area", "jackson", "windows", "exact")
+    text = counterflow("search", path, "--iterations", "50", code=0).out
+    assert f"({report['lower_bound_by']})" in text
+    assert "  note: search: found by" in text
+    assert "warning: search" not in text
+
+
+def test_the_bound_is_named_by_what_proves_it(counterflow, config):
+    def argument(*more):
+        options = ("--iterations", "20000", "--json", *more)
+        return counterflow("search", config(UNEVEN), *options, code=0).json["lower_bound_by"]
+
+    assert argument() == "exact"
+    assert argument("--set", "memory.limit_activations=60", "--ranks", "3") != "exact"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from harness import BASIC
 REPORT_KEYS = {
     "schema_version": int, "schedule": str, "ranks": int, "stages": int, "microbatches": int,
     "execution": str, "makespan_ns": int, "span_ns": int, "bubble_fraction": float,
-    "span_bubble_fraction": float, "lower_bound_ns": int, "gap": float, "warnings": list,
+    "span_bubble_fraction": float, "lower_bound_ns": int, "lower_bound_by": str, "gap": float,
+    "notes": list, "warnings": list,
     "per_rank": list,
 }
 RANK_KEYS = {
@@ -339,7 +340,7 @@ def test_unset_memory_limit_and_exceeded_one(counterflow, config):
 def test_auto_takes_the_fastest_family_that_fits(counterflow, config):
     path = config(pipeline("auto", 4, 8, ", placement: loop"))
     report = counterflow("simulate", path, "--json", code=0).json
-    assert any("auto" in text and report["schedule"] in text for text in report["warnings"])
+    assert any("auto" in text and report["schedule"] in text for text in report["notes"])
     for family in ("gpipe", "1f1b", "eager-1f1b", "zb-h1", "zb-h2"):
         other = counterflow("simulate", path, "--schedule", family, "--json", code=0).json
         assert report["makespan_ns"] <= other["makespan_ns"], family
@@ -359,7 +360,7 @@ def test_auto_respects_memory(counterflow, config):
     ).json
     assert report["schedule"] == "search"
     assert [rank["peak_activations"] for rank in report["per_rank"]] == [1, 1, 1, 1]
-    assert any("auto" in text for text in report["warnings"])
+    assert any("auto" in text for text in report["notes"])
     too_small = ["--set", "stages.activation=2B", "--set", "memory.limit=[8B, 8B, 1B, 8B]"]
     result = counterflow("simulate", path, *too_small, code=1)
     assert "rank 2 needs 2 B" in result.err

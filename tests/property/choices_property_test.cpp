@@ -164,7 +164,7 @@ TEST(Choices, AreFaultlessNeverWorseThanKeepingAllAndKeepToTheLimits) {
     EXPECT_EQ(testing::text(verify(found.problem, found.result.schedule)), "");
     EXPECT_EQ(Evaluator(found.problem).makespan(found.result.schedule), found.result.makespan);
     EXPECT_GE(found.result.makespan, found.result.lower_bound);
-    EXPECT_GE(found.result.makespan, lower_bound_of_choices(problem, BoundEffort::full));
+    EXPECT_GE(found.result.makespan, lower_bound_of_choices(problem, BoundEffort::full).value);
     const SearchResult kept = search(with_all_kept(problem), {}, iterations(100));
     EXPECT_LE(found.result.makespan, kept.makespan);
     better += found.result.makespan < kept.makespan ? 1 : 0;
@@ -192,14 +192,14 @@ TEST(Choices, FitWhereOnlyKeepingLessDoesAndNowhereElse) {
     problem.limits.bytes[0] = problem.limits.bytes[0] - Bytes{short_of};
     least.limits = problem.limits;
     SCOPED_TRACE(std::to_string(i) + " " + std::string(family->name));
-    if (memory_shortage(SearchModel(least))) {
+    if (!memory_shortages(SearchModel(least)).empty()) {
       ++hopeless;
       EXPECT_THROW((void)search_choices(problem, {}, iterations(50)), InfeasibleError);
       continue;
     }
     const ChosenSearch found = search_choices(problem, {}, iterations(50));
     EXPECT_EQ(testing::text(verify(found.problem, found.result.schedule)), "");
-    saved += memory_shortage(SearchModel(with_all_kept(problem))) ? 1 : 0;
+    saved += memory_shortages(SearchModel(with_all_kept(problem))).empty() ? 0 : 1;
   }
   EXPECT_GT(saved, 0);  // both happen
   EXPECT_GT(hopeless, 0);
@@ -218,7 +218,7 @@ TEST(Choices, BoundsHoldAndTinyProblemsAreSolved) {
     problem.limits.activations.clear();
     if (problem.limits.bytes.empty()) continue;
     offer_keeping(problem, random, 4);
-    const Time bound = lower_bound_of_choices(problem, BoundEffort::full);
+    const Time bound = lower_bound_of_choices(problem, BoundEffort::full).value;
     const std::vector<Problem> all = testing::all_choices(problem);
     for (const Problem& each : all) {
       EXPECT_FALSE(testing::BruteForce(each).beats(lower_bound(each, BoundEffort::full)))

@@ -21,6 +21,8 @@ Report example() {
   report.execution = "ideal";
   report.lower_bound = Time{80'000};
   report.gap = 0.25;
+  report.bound_argument = "jackson";
+  report.notes = {"found by hand"};
   report.warnings = {"a \"quoted\" <warning>"};
   return report;
 }
@@ -36,11 +38,11 @@ TEST(ReportJson, HasTheKeysInOrder) {
   report.formula_idle = Time{30'000};
   report.formula_source = "GPipe, section 2";
   const Json json = Json::parse(to_json(report));
-  EXPECT_EQ(keys(json),
-            (std::vector<std::string>{"schema_version", "schedule", "ranks", "stages",
-                                      "microbatches", "execution", "makespan_ns", "span_ns",
-                                      "bubble_fraction", "span_bubble_fraction", "lower_bound_ns",
-                                      "gap", "formula", "warnings", "per_rank"}));
+  EXPECT_EQ(keys(json), (std::vector<std::string>{
+                            "schema_version", "schedule", "ranks", "stages", "microbatches",
+                            "execution", "makespan_ns", "span_ns", "bubble_fraction",
+                            "span_bubble_fraction", "lower_bound_ns", "lower_bound_by", "gap",
+                            "formula", "notes", "warnings", "per_rank"}));
   EXPECT_EQ(keys(json["per_rank"][0]),
             (std::vector<std::string>{"busy_ns", "idle_ns", "first_start_ns", "last_end_ns",
                                       "peak_activations", "peak_in_flight", "peak_memory_bytes",
@@ -50,6 +52,8 @@ TEST(ReportJson, HasTheKeysInOrder) {
   EXPECT_EQ(json["makespan_ns"], 100'000);
   EXPECT_EQ(json["bubble_fraction"], 0.4);
   EXPECT_EQ(json["gap"], 0.25);
+  EXPECT_EQ(json["lower_bound_by"], "jackson");
+  EXPECT_EQ(json["notes"], Json::array({"found by hand"}));
   EXPECT_EQ(json["warnings"][0], "a \"quoted\" <warning>");
   EXPECT_EQ(json["per_rank"][1]["first_start_ns"], 15'000);
 }
@@ -133,7 +137,7 @@ TEST(Readable, FourDigitsAndAUnit) {
 TEST(Summary, NamesTheFiguresAndEveryRank) {
   const std::string text = summary(example());
   for (const char* part : {"1f1b", "2 ranks", "makespan", "100 us", "40.00 %", "lower bound 80 us",
-                           "gap 25.00 %", "warning: a"}) {
+                           "(jackson)", "gap 25.00 %", "note: found by hand", "warning: a"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(text.find("formula"), std::string::npos);

@@ -83,7 +83,7 @@ def table5(binary, budget):
             cells = []
             for times, column in ((1, "zb_1p"), (2, "zb_2p")):
                 found = report(binary, "search", table5_config(row, times), "--goal", "span", *budget)
-                proven = ", proven" if any("proven least" in note for note in found["warnings"]) else ""
+                proven = ", proven" if any("proven least" in note for note in found["notes"]) else ""
                 cells += [row[column], f"{found['span_bubble_fraction']:.4f}{proven}"]
             print(f"| {row['model']} | {row['p']} | {row['m']} | {' | '.join(cells)} |", flush=True)
 
