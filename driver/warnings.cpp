@@ -129,7 +129,7 @@ void unused_choice(const Plan& plan, std::vector<std::string>& out) {
 
 void unused_optimizer(const Plan& plan, std::vector<std::string>& out) {
   const Problem& problem = plan.problem;
-  if (!problem.optimizer) return;
+  if (!problem.optimizer || problem.optimizer->sharding) return;
   for (Stage stage = 0; stage < problem.stages(); ++stage) {
     if (problem.needs_backward_weight(stage)) return;
   }

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <vector>
 
+#include "scheduler/graph/part.h"
+
 namespace counterflow::exec {
 namespace {
 
@@ -30,10 +32,9 @@ void exchange_parts(std::span<const Buffer> buffers) {
 }  // namespace
 
 Buffer part(Buffer whole, std::size_t k, std::size_t n) {
-  const std::size_t unit = whole.size() % kElement == 0 ? kElement : 1;
-  const std::size_t units = whole.size() / unit;
-  const std::size_t begin = units * k / n * unit;
-  return whole.subspan(begin, units * (k + 1) / n * unit - begin);
+  const Part part = part_of(Bytes{std::ssize(whole)}, k, n);
+  return whole.subspan(static_cast<std::size_t>(part.first.value),
+                       static_cast<std::size_t>(part.size.value));
 }
 
 void add(Buffer sum, std::span<const std::byte> other) {

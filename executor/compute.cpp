@@ -37,6 +37,9 @@ OpBuffers sorted(const ComputeCall& call, std::span<const Access> accesses) {
       case BufferPool::accumulators:
         buffers.sums.push_back(buffer);
         break;
+      case BufferPool::parameters:
+        buffers.parameters.push_back(buffer);
+        break;
     }
   }
   return buffers;

@@ -17,8 +17,11 @@ struct OpBuffers {
   std::vector<Buffer> inputs;            // activations that came in (F, and again B, I, W)
   std::vector<Buffer> output_gradients;  // B, I, W
   std::vector<Buffer> outputs;           // of F: activations; of B and I: input gradients
-  Buffer saved;              // F writes it, B reads it, I changes it for W; what moves it
-                             // out or makes it again rewrites it
+  Buffer saved;  // F writes it, B reads it, I changes it for W; what moves it
+                 // out or makes it again rewrites it
+  // Where they are sharded: the units of the stage (F, B, I, W read them, RESHARD frees them);
+  // UNSHARD has the shard before them, STEP the shard alone.
+  std::vector<Buffer> parameters;
   std::vector<Buffer> sums;  // weight gradients: B and W add to them, NORM and steps read them
 };
 

@@ -67,7 +67,7 @@ void check_numbers(const RankProgram& rank) {
     check_number(each.kind, CollectiveKind::barrier, "collective kind");
   }
   for (const BufferSlot& each : rank.slots) {
-    check_number(each.pool, BufferPool::accumulators, "slot pool");
+    check_number(each.pool, kLastBufferPool, "slot pool");
   }
 }
 

@@ -89,6 +89,9 @@ template <typename T>
     if (problem.optimizer->validates()) {
       problem.optimizer->snapshot[s] = bytes(model.parameters(stage));
     }
+    if (problem.optimizer->sharding) {
+      problem.optimizer->sharding->parameters[s] = bytes(model.parameters(stage));
+    }
   }
   return problem;
 }

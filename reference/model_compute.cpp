@@ -50,10 +50,18 @@ ModelCompute::ModelCompute(const Model<float>& model, const Problem& problem, co
       sgd_(sgd),
       poison_(poison),
       consecutive_(consecutive),
-      sums_(problem) {
+      sums_(problem),
+      shards_(problem, sums_) {
   for (int replica = 0; replica < problem.placement.replicas(); ++replica) {
     for (Stage stage = 0; stage < model.stages(); ++stage) {
-      copies_.emplace_back().parameters = model.initial_parameters(stage);
+      const std::vector<float> whole = model.initial_parameters(stage);
+      std::vector<float>& own = copies_.emplace_back().parameters;
+      own.assign(whole.size(), std::numeric_limits<float>::quiet_NaN());
+      const Rank rank = problem.placement.rank_of(stage, replica);
+      for (const Segment& s : shards_.owned(stage, rank, whole.size())) {
+        std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(s.first), s.count,
+                    own.begin() + static_cast<std::ptrdiff_t>(s.first));
+      }
     }
   }
 }
@@ -95,6 +103,8 @@ void ModelCompute::run(const exec::ComputeCall& call) {
   if (call.op.kind == OpKind::gradient_norm) return norm(call);
   if (call.op.kind == OpKind::optimizer_step) return step(call);
   if (call.op.kind == OpKind::validate_step) return validate(call);
+  if (call.op.kind == OpKind::unshard) return unshard(call);
+  if (call.op.kind == OpKind::reshard) return Shards::free(call.buffers().parameters);
   one(call, call.op, call.buffers());
   if (call.paired.kind != OpKind::none) one(call, call.paired, call.paired_buffers());
 }
@@ -104,13 +114,15 @@ void ModelCompute::one(const exec::ComputeCall& call, const Op& op_of_all,
   const auto [op, step] = placed(call, op_of_all);
   Copy& copy = copies_[index(op.stage, op.replica)];
   if (step != copy.step && is_compute(op.kind)) begin({op.stage, op.replica}, copy, step);
+  std::vector<float> gathered;
+  const std::span<const float> parameters = parameters_for(op, buffers.parameters, gathered);
   switch (op.kind) {
     case OpKind::forward:
-      forward(step, op, operands(op, buffers), copy);
+      forward(step, op, parameters, operands(op, buffers), copy);
       break;
     case OpKind::recompute: {
       const Operands<float> given = operands(op, buffers);  // its outputs left long ago
-      model_.forward(op, copy.parameters, given);
+      model_.forward(op, parameters, given);
       poison_.forward(step, model_, op, given);
       break;
     }
@@ -127,16 +139,44 @@ void ModelCompute::one(const exec::ComputeCall& call, const Op& op_of_all,
     case OpKind::backward:
     case OpKind::backward_input:
     case OpKind::backward_weight:
-      backward(step, op, operands(op, buffers), copy);
+      backward(step, op, parameters, operands(op, buffers), copy);
       write_sums(call, op.stage, buffers);
       break;
     default:
-      break;  // UNSHARD and the like: every rank holds its weights whole
+      break;  // of a file, where every rank holds its weights whole
   }
 }
 
-void ModelCompute::forward(int step, const Op& op, const Operands<float>& given, Copy& copy) {
-  copy.losses[static_cast<std::size_t>(op.microbatch)] = model_.forward(op, copy.parameters, given);
+void ModelCompute::unshard(const exec::ComputeCall& call) {
+  const exec::OpBuffers buffers = call.buffers();
+  if (buffers.parameters.empty()) return;
+  const auto units = std::span(buffers.parameters).subspan(1);  // behind the shard
+  check_units(call.op, units);
+  shards_.copy_in(call.op.stage, call.rank, parameters(call.op.stage, call.op.replica), units);
+}
+
+void ModelCompute::check_units(const Op& op, std::span<const exec::Buffer> units) const {
+  std::size_t size = 0;
+  for (const exec::Buffer& unit : units) size += unit.size();
+  if (size == model_.parameters(op.stage) * sizeof(float)) return;
+  throw std::runtime_error(
+      fmt::format("{}: the slots of its parameters have {} B, the model needs {} B; compile the "
+                  "problem that with_sizes_of() returns",
+                  to_string(op), size, model_.parameters(op.stage) * sizeof(float)));
+}
+
+std::span<const float> ModelCompute::parameters_for(const Op& op,
+                                                    std::span<const exec::Buffer> units,
+                                                    std::vector<float>& gathered) const {
+  if (!shards_.any() || !reads_parameters(op)) return parameters(op.stage, op.replica);
+  check_units(op, units);
+  gathered = Shards::copy_out(units);
+  return gathered;
+}
+
+void ModelCompute::forward(int step, const Op& op, std::span<const float> parameters,
+                           const Operands<float>& given, Copy& copy) {
+  copy.losses[static_cast<std::size_t>(op.microbatch)] = model_.forward(op, parameters, given);
   poison_.forward(step, model_, op, given);
   if (problem_.restores(op.stage, op.microbatch) &&
       problem_.keeping_of(op.stage).kind == KeepingKind::recompute) {
@@ -144,7 +184,8 @@ void ModelCompute::forward(int step, const Op& op, const Operands<float>& given,
   }
 }
 
-void ModelCompute::backward(int step, const Op& op, const Operands<float>& given, Copy& copy) {
+void ModelCompute::backward(int step, const Op& op, std::span<const float> parameters,
+                            const Operands<float>& given, Copy& copy) {
   Operands<float> operands = given;
   std::vector<float> scratch;
   // What F saved belongs to others still, or to nobody, unless W follows.
@@ -153,7 +194,7 @@ void ModelCompute::backward(int step, const Op& op, const Operands<float>& given
     operands.saved = scratch;
   }
   if (op.kind != OpKind::backward_weight) {
-    model_.input_gradient(op, copy.parameters, operands);
+    model_.input_gradient(op, parameters, operands);
     poison_.input_gradient(step, op, operands);
   }
   if (op.kind != OpKind::backward_input) {
@@ -186,7 +227,8 @@ void ModelCompute::norm(const exec::ComputeCall& call) {
   const exec::OpBuffers buffers = call.buffers();
   std::vector<std::span<const float>> values;
   for (std::size_t k = 0; k < ids.size(); ++k) values.emplace_back(whole(call.op, buffers.sums[k]));
-  whole(call.op, buffers.sums.back()).front() = share_of_norm(sums_, ids, values, call.rank);
+  whole(call.op, buffers.sums.back()).front() =
+      share_of_norm(sums_, shards_, ids, values, call.rank);
 }
 
 void ModelCompute::read_gradient(const exec::ComputeCall& call, const exec::OpBuffers& buffers,
@@ -198,11 +240,15 @@ void ModelCompute::read_gradient(const exec::ComputeCall& call, const exec::OpBu
   }
 }
 
-void ModelCompute::step_or_skip(Copy& copy, std::optional<float> squares) const {
-  if (squares ? std::isfinite(*squares) : all_finite(copy.reduced)) {
-    sgd_.step(copy.parameters, copy.reduced, squares ? sgd_.factor(*squares) : 1);
-  } else {
-    copy.skips.push_back({copy.steps - 1, copy.not_finite});
+void ModelCompute::step_or_skip(const Op& op, Copy& copy, std::optional<float> squares) const {
+  const Rank rank = problem_.placement.rank_of(op.stage, op.replica);
+  const auto own = shards_.owned(op.stage, rank, copy.reduced.size());
+  const bool skips = squares ? !std::isfinite(*squares) : !all_finite(copy.reduced, own);
+  if (!skips) {
+    sgd_.step(copy.parameters, copy.reduced, squares ? sgd_.factor(*squares) : 1, own);
+  }
+  if (skips || copy.not_finite) {
+    copy.skips.push_back({copy.steps - 1, skips, copy.not_finite});
   }
 }
 
@@ -217,9 +263,9 @@ void ModelCompute::step(const exec::ComputeCall& call) {
                       elements(call.op, buffers.sums.back(), count, "snapshot").begin());
     sgd_.step(copy.parameters, copy.reduced, 1);
   } else if (problem_.optimizer->global_norm) {
-    step_or_skip(copy, whole(call.op, buffers.sums.back()).front());
+    step_or_skip(call.op, copy, whole(call.op, buffers.sums.back()).front());
   } else {
-    step_or_skip(copy, std::nullopt);
+    step_or_skip(call.op, copy, std::nullopt);
   }
 }
 
@@ -235,27 +281,39 @@ void ModelCompute::validate(const exec::ComputeCall& call) {
   const auto snapshot = elements(call.op, buffers.sums[sums + 1], count, "snapshot");
   copy.parameters.assign(snapshot.begin(), snapshot.end());
   read_gradient(call, buffers, copy);
-  step_or_skip(copy, squares);
+  step_or_skip(call.op, copy, squares);
 }
 
 std::vector<SkippedStep> ModelCompute::skipped() const {
   std::map<int, SkippedStep> steps;
   const auto stages = static_cast<std::size_t>(model_.stages());
   for (std::size_t c = 0; c < copies_.size(); ++c) {
-    const auto stage = static_cast<Stage>(c % stages);
-    const Rank rank = problem_.placement.rank_of(stage, static_cast<int>(c / stages));
     for (const Skip& skip : copies_[c].skips) {
+      if (!skip.skips) continue;
       SkippedStep& all = steps[skip.step];
       all.step = skip.step;
       all.whole = problem_.optimizer->global_norm;
-      if (c < stages) all.stages.push_back(stage);  // the second copies do as the first
-      if (!skip.first) continue;
+      // Other copies do as the first, but for shards without a norm.
+      const auto stage = static_cast<Stage>(c % stages);
+      if (std::ranges::find(all.stages, stage) == all.stages.end()) all.stages.push_back(stage);
+    }
+  }
+  for (std::size_t c = 0; c < copies_.size(); ++c) {
+    const auto stage = static_cast<Stage>(c % stages);
+    const Rank rank = problem_.placement.rank_of(stage, static_cast<int>(c / stages));
+    for (const Skip& skip : copies_[c].skips) {
+      const auto all = steps.find(skip.step);
+      if (!skip.first || all == steps.end()) continue;
       const NotFinite own{stage, *skip.first, rank};
-      if (!all.first || own.before(*all.first)) all.first = own;
+      std::optional<NotFinite>& first = all->second.first;
+      if (!first || own.before(*first)) first = own;
     }
   }
   std::vector<SkippedStep> list;
-  for (auto& [step, skipped] : steps) list.push_back(std::move(skipped));
+  for (auto& [step, skipped] : steps) {
+    std::ranges::sort(skipped.stages);
+    list.push_back(std::move(skipped));
+  }
   return list;
 }
 
@@ -290,18 +348,42 @@ CopyResult ModelCompute::result_of(const Chunk& chunk) const {
   return {copy.losses, {value.begin(), value.end()}, copy.parameters};
 }
 
-StepResult<float> ModelCompute::result() const {
+std::vector<CopyResult> ModelCompute::results() const {
   std::vector<CopyResult> copies;
   for (int replica = 0; replica < problem_.placement.replicas(); ++replica) {
     for (Stage stage = 0; stage < model_.stages(); ++stage) {
       copies.push_back(result_of({stage, static_cast<std::uint8_t>(replica)}));
     }
   }
-  return combine(problem_, copies);
+  return copies;
+}
+
+StepResult<float> ModelCompute::result() const {
+  return combine(problem_, results());
+}
+
+Parameters<float> ModelCompute::parameters() const {
+  return combine_parameters(problem_, results());
+}
+
+Parameters<float> combine_parameters(const Problem& problem, std::span<const CopyResult> copies) {
+  const GradientSums sums(problem);
+  const Shards shards(problem, sums);
+  Parameters<float> all;
+  const auto stages = static_cast<std::size_t>(problem.stages());
+  for (std::size_t s = 0; s < stages; ++s) {
+    all.push_back(shards.assembled(static_cast<Stage>(s), [&](int replica) {
+      return std::span<const float>(
+          copies[static_cast<std::size_t>(replica) * stages + s].parameters);
+    }));
+  }
+  return all;
 }
 
 StepResult<float> combine(const Problem& problem, std::span<const CopyResult> copies) {
   StepResult<float> result;
+  const GradientSums sums(problem);
+  const Shards shards(problem, sums);
   const auto stages = static_cast<std::size_t>(problem.stages());
   result.losses.resize(static_cast<std::size_t>(problem.microbatches));
   result.gradients.resize(stages);
@@ -309,7 +391,13 @@ StepResult<float> combine(const Problem& problem, std::span<const CopyResult> co
     const CopyResult& copy = copies[c];
     for (std::size_t mb = 0; mb < copy.losses.size(); ++mb) result.losses[mb] += copy.losses[mb];
     std::vector<float>& sum = result.gradients[c % stages];
-    if (c < stages) {
+    if (shards.any()) {
+      if (c >= stages || copy.gradient.empty()) continue;
+      sum = shards.assembled(static_cast<Stage>(c), [&](int replica) {
+        return std::span<const float>(
+            copies[static_cast<std::size_t>(replica) * stages + c].gradient);
+      });
+    } else if (c < stages) {
       sum = copy.gradient;
     } else if (!problem.optimizer) {
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += copy.gradient[i];

@@ -10,6 +10,7 @@
 #include "reference/model.h"
 #include "reference/ordered_sum.h"
 #include "reference/poison.h"
+#include "reference/shards.h"
 #include "reference/single_process.h"
 #include "reference/skipped_step.h"
 #include "reference/training.h"
@@ -17,7 +18,7 @@
 
 namespace counterflow::reference {
 
-// What one copy of a stage comes to in a step.
+// What one copy of a stage comes to in a step. Of what is sharded it has its own elements alone.
 struct CopyResult {
   std::vector<float> losses;    // [microbatch]
   std::vector<float> gradient;  // its own; where there is an optimizer, that over all copies
@@ -26,6 +27,9 @@ struct CopyResult {
 // Of all copies, [replica * stages + stage]. Throws std::logic_error if copies of a stage ended
 // with different gradients over all of them.
 [[nodiscard]] StepResult<float> combine(const Problem& problem, std::span<const CopyResult> copies);
+// The parameters of the model, of what is sharded from all copies, else those of the first.
+[[nodiscard]] Parameters<float> combine_parameters(const Problem& problem,
+                                                   std::span<const CopyResult> copies);
 
 // The model as what a Program's runs call: every rank computes its copies of stages in the slots
 // the program gives it. A fused pair is its forward, then its backward. The program's slots must be
@@ -46,16 +50,20 @@ class ModelCompute final : public exec::Compute {
   [[nodiscard]] StepResult<float> result() const;
   // One copy's part in that, where the others are computed elsewhere.
   [[nodiscard]] CopyResult result_of(const Chunk& chunk) const;
+  // Of what is sharded all but the copy's own are NaN: what an op needs comes from its slots.
   [[nodiscard]] std::span<const float> parameters(Stage stage, int replica) const {
     return copies_[index(stage, replica)].parameters;
   }
+  // Those of the model, from all copies.
+  [[nodiscard]] Parameters<float> parameters() const;
   // The optimizer steps of the run that were skipped, ascending. Not while it runs.
   [[nodiscard]] std::vector<SkippedStep> skipped() const;
 
  private:
-  // A step that a copy skipped, and the first of its own gradients that was not finite.
+  // A step that a copy skipped, or in which a gradient of its own, the first, was not finite.
   struct Skip {
     int step = 0;
+    bool skips = false;
     std::optional<Microbatch> first;
   };
   // One copy of one stage, on the rank that holds it.
@@ -77,6 +85,7 @@ class ModelCompute final : public exec::Compute {
     int step = 0;
   };
   [[nodiscard]] Placed placed(const exec::ComputeCall& call, const Op& op) const;
+  [[nodiscard]] std::vector<CopyResult> results() const;
   [[nodiscard]] std::size_t index(Stage stage, int replica) const {
     return static_cast<std::size_t>(replica) * static_cast<std::size_t>(model_.stages()) +
            static_cast<std::size_t>(stage);
@@ -87,13 +96,22 @@ class ModelCompute final : public exec::Compute {
   void step(const exec::ComputeCall& call);
   void validate(const exec::ComputeCall& call);
   // STEP with the norm's sum of squares, or without one; not where gradients are not finite.
-  void step_or_skip(Copy& copy, std::optional<float> squares) const;
+  void step_or_skip(const Op& op, Copy& copy, std::optional<float> squares) const;
   // The gradient over all copies, as the sums of a STEP or VALIDATE have it.
   void read_gradient(const exec::ComputeCall& call, const exec::OpBuffers& buffers,
                      Copy& copy) const;
   void begin(const Chunk& chunk, Copy& copy, int step) const;
-  void forward(int step, const Op& op, const Operands<float>& operands, Copy& copy);
-  void backward(int step, const Op& op, const Operands<float>& operands, Copy& copy);
+  void forward(int step, const Op& op, std::span<const float> parameters,
+               const Operands<float>& operands, Copy& copy);
+  void backward(int step, const Op& op, std::span<const float> parameters,
+                const Operands<float>& operands, Copy& copy);
+  void unshard(const exec::ComputeCall& call);
+  // The parameters an op works with: what its slots hold where they are sharded, put together in
+  // `gathered`, else the copy's own.
+  [[nodiscard]] std::span<const float> parameters_for(const Op& op,
+                                                      std::span<const exec::Buffer> units,
+                                                      std::vector<float>& gathered) const;
+  void check_units(const Op& op, std::span<const exec::Buffer> units) const;
   [[nodiscard]] Operands<float> operands(const Op& op, const exec::OpBuffers& buffers) const;
   [[nodiscard]] OrderedSum<float> zero_gradient(const Chunk& chunk) const;
 
@@ -103,6 +121,7 @@ class ModelCompute final : public exec::Compute {
   const Poison poison_;
   const int consecutive_;
   const GradientSums sums_;
+  const Shards shards_;
   std::vector<Copy> copies_;  // [replica * stages + stage]
 };
 

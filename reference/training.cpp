@@ -11,7 +11,7 @@ namespace {
 class Reduced {
  public:
   Reduced(const Problem& problem, const std::vector<Parameters<float>>& of_copy)
-      : problem_(problem), of_copy_(of_copy), sums_(problem) {
+      : problem_(problem), of_copy_(of_copy), sums_(problem), shards_(problem, sums_) {
     for (GradientSums::Id id = 0; id < sums_.size(); ++id) values_.push_back(add_up(id));
   }
 
@@ -23,6 +23,8 @@ class Reduced {
     return whole;
   }
 
+  [[nodiscard]] const Shards& shards() const { return shards_; }
+
   [[nodiscard]] float squares() const {
     float sum = 0;
     bool first = true;
@@ -31,7 +33,7 @@ class Reduced {
       const std::vector<GradientSums::Id> ids = sums_.on(problem_, rank);
       std::vector<std::span<const float>> values;
       for (const GradientSums::Id id : ids) values.emplace_back(values_[id]);
-      const float share = share_of_norm(sums_, ids, values, rank);
+      const float share = share_of_norm(sums_, shards_, ids, values, rank);
       sum = first ? share : sum + share;
       first = false;
     }
@@ -58,6 +60,7 @@ class Reduced {
   const Problem& problem_;
   const std::vector<Parameters<float>>& of_copy_;
   const GradientSums sums_;
+  const Shards shards_;
   std::vector<std::vector<float>> values_;  // [sum]
 };
 
@@ -74,24 +77,24 @@ void Sgd::step(std::span<float> parameters, std::span<const float> gradient, flo
   }
 }
 
-float share_of_norm(const GradientSums& sums, std::span<const GradientSums::Id> ids,
+void Sgd::step(std::span<float> parameters, std::span<const float> gradient, float factor,
+               std::span<const Segment> where) const {
+  for (const Segment& s : where) {
+    step(parameters.subspan(s.first, s.count), gradient.subspan(s.first, s.count), factor);
+  }
+}
+
+float share_of_norm(const GradientSums& sums, const Shards& shards,
+                    std::span<const GradientSums::Id> ids,
                     std::span<const std::span<const float>> values, Rank rank) {
   float squares = 0;
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    if (sums[ids[k]].holders.front() != rank) continue;
-    for (const float value : values[k]) squares += value * value;
+    const GradientSums::Sum& sum = sums[ids[k]];
+    if (!sum.is_scattered && sum.holders.front() != rank) continue;
+    const Segment own = shards.reduced(ids[k], rank);
+    for (const float value : values[k].subspan(own.first, own.count)) squares += value * value;
   }
   return squares;
-}
-
-Segment segment_of(const GradientSums& sums, Stage stage, GradientSums::Id id) {
-  Segment segment;
-  for (const GradientSums::Id each : sums.of(stage)) {
-    segment.count = static_cast<std::size_t>(sums[each].size.value) / sizeof(float);
-    if (each == id) break;
-    segment.first += segment.count;
-  }
-  return segment;
 }
 
 Trained single_process_training(const Model<float>& model, const Problem& problem, const Sgd& sgd,
@@ -101,6 +104,7 @@ Trained single_process_training(const Model<float>& model, const Problem& proble
     CopiesResult<float> copies =
         gradients_of_copies(model, problem, trained.parameters, step, poison);
     const Reduced reduced(problem, copies.gradients);
+    const Shards& shards = reduced.shards();
     const bool has_norm = problem.optimizer->global_norm;
     const float squares = has_norm ? reduced.squares() : 0;
     SkippedStep skipped{step, has_norm, {}, copies.not_finite};
@@ -108,12 +112,16 @@ Trained single_process_training(const Model<float>& model, const Problem& proble
     for (Stage stage = 0; stage < model.stages(); ++stage) {
       const auto& gradient = trained.last.gradients.emplace_back(reduced.gradient(stage));
       if (gradient.empty()) continue;
-      if (has_norm ? std::isfinite(squares) : all_finite(gradient)) {
-        const float factor = has_norm ? sgd.factor(squares) : 1;
-        sgd.step(trained.parameters[static_cast<std::size_t>(stage)], gradient, factor);
-      } else {
-        skipped.stages.push_back(stage);
+      const float factor = has_norm ? sgd.factor(squares) : 1;
+      bool skips = false;
+      for (const std::vector<Segment>& own : shards.pieces(stage, gradient.size())) {
+        if (has_norm ? std::isfinite(squares) : all_finite(gradient, own)) {
+          sgd.step(trained.parameters[static_cast<std::size_t>(stage)], gradient, factor, own);
+        } else {
+          skips = true;
+        }
       }
+      if (skips) skipped.stages.push_back(stage);
     }
     if (!skipped.stages.empty()) trained.skipped.push_back(std::move(skipped));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reference/poison.h"
+#include "reference/shards.h"
 #include "reference/single_process.h"
 #include "reference/skipped_step.h"
 #include "scheduler/graph/gradient_sums.h"
@@ -16,7 +17,8 @@ namespace counterflow::reference {
 // gradients down to `clip` if the problem asks for that norm and it is larger. A step whose
 // gradients are not finite is skipped: with the norm by all stages, for an infinity or a NaN
 // anywhere makes the norm one, and every rank reads the same norm; else by the stages whose own are
-// not, which every rank that holds a copy knows from the same sums.
+// not, which every rank that holds a copy knows from the same sums; of what is sharded by the
+// shards whose own are not.
 struct Sgd {
   float rate = 0.1F;
   float clip = 1;
@@ -24,19 +26,16 @@ struct Sgd {
   // From the sum of the squares of all gradients, which must be finite.
   [[nodiscard]] float factor(float squares) const;
   void step(std::span<float> parameters, std::span<const float> gradient, float factor) const;
+  // The same where these elements are: of both vectors.
+  void step(std::span<float> parameters, std::span<const float> gradient, float factor,
+            std::span<const Segment> where) const;
 };
 
 // The sum of squares of what a rank holds, in the order of its sums; of what several ranks hold the
-// first counts it. `sums` are those of GradientSums::on().
-[[nodiscard]] float share_of_norm(const GradientSums& sums, std::span<const GradientSums::Id> ids,
+// first counts it, of what is scattered each its part. `ids` are those of GradientSums::on().
+[[nodiscard]] float share_of_norm(const GradientSums& sums, const Shards& shards,
+                                  std::span<const GradientSums::Id> ids,
                                   std::span<const std::span<const float>> values, Rank rank);
-
-// Where a stage's share of a sum stands in the gradient of the stage, and how long it is.
-struct Segment {
-  std::size_t first = 0;
-  std::size_t count = 0;
-};
-[[nodiscard]] Segment segment_of(const GradientSums& sums, Stage stage, GradientSums::Id id);
 
 // The share of one rank in a sum: its chunks' gradients in chunk order, the first as it is and the
 // others added. `gradient(chunk)` gives a chunk's own, as a span.

@@ -80,7 +80,8 @@ DrawnTime drawn_time(const Drawing& drawing) {
       if (!extent) extent = box.when;
       extent->begin = std::min(extent->begin, box.when.begin);
       extent->end = std::max(extent->end, box.when.end);
-      if (box.kind == InstructionKind::run && (!origin || box.when.begin < *origin)) {
+      const bool computes = box.kind == InstructionKind::run && lane.on_compute_stream(box);
+      if (computes && (!origin || box.when.begin < *origin)) {
         origin = box.when.begin;
       }
     }

@@ -52,6 +52,14 @@ class Exposure {
                        [](const Transfer& t) { return !t.is_send; });
   }
 
+  static bool gathers(const Instruction& instruction) {
+    return instruction.kind == InstructionKind::collective &&
+           instruction.op.kind == OpKind::unshard;
+  }
+  [[nodiscard]] bool brings(const Instruction& instruction) const {
+    return receives(instruction) || gathers(instruction);
+  }
+
   // The exposed part of the gap before instruction i.
   [[nodiscard]] Time before(const Instruction& instruction, std::uint32_t i,
                             const StreamState& stream) const {
@@ -59,7 +67,7 @@ class Exposure {
     std::optional<std::uint32_t> latest;
     for (const EventWait wait : instructions_.waits_of(instruction)) {
       const std::uint32_t recorder = recordings_.recorder(wait);
-      if (recorder == kNone || !receives(instructions_.instructions[recorder])) continue;
+      if (recorder == kNone || !brings(instructions_.instructions[recorder])) continue;
       if (!latest || times_[recorder].end > times_[*latest].end) latest = recorder;
     }
     // A receive on this stream held the op up if the op began the moment it ended.
@@ -68,9 +76,11 @@ class Exposure {
       latest = stream.receive;
     }
     if (!latest) return Time{0};
-    const auto sent = send_begin(instructions_.instructions[*latest]);
-    if (!sent) return Time{0};
-    const Time from = std::max(*sent, *stream.compute_end);
+    const bool gather = gathers(instructions_.instructions[*latest]);
+    const auto under_way =
+        gather ? times_[*latest].begin : send_begin(instructions_.instructions[*latest]);
+    if (!under_way) return Time{0};
+    const Time from = std::max(*under_way, *stream.compute_end);
     const Time to = std::min(times_[*latest].end, times_[i].begin);
     return std::max(to - from, Time{0});
   }

@@ -116,7 +116,7 @@ Access read_access(Row& row, std::size_t slots) {
 
 BufferSlot read_slot(Row& row) {
   BufferSlot slot;
-  slot.pool = row.one_of(BufferPool::accumulators);
+  slot.pool = row.one_of(kLastBufferPool);
   slot.offset = Bytes{row.integer(0)};
   slot.size = Bytes{row.integer(0)};
   return slot;

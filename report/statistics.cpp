@@ -69,6 +69,21 @@ std::optional<Time> end_of_steps(const Program& program, const Timeline& timelin
   return last;
 }
 
+// Where parameters are sharded a step begins with the first gather.
+Time begin_of_step(const Program& program, const Timeline& timeline, Time first_compute) {
+  Time first = first_compute;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    const RankProgram& rank = program.ranks[r];
+    for (std::size_t i = 0; i < rank.instructions.size(); ++i) {
+      const Instruction& instruction = rank.instructions[i];
+      if (instruction.op.kind != OpKind::unshard || on_compute_stream(rank, instruction)) continue;
+      const Time begin = timeline.ranks[r].instructions[i].begin;
+      if (begin >= Time{0}) first = std::min(first, begin);
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 Report measure(const Program& program, const Timeline& timeline) {
@@ -96,7 +111,9 @@ Report measure(const Program& program, const Timeline& timeline) {
     report.per_rank.push_back(rank);
   }
   totals.write(report);
-  if (const auto end = end_of_steps(program, timeline)) report.step = *end - totals.first();
+  if (const auto end = end_of_steps(program, timeline)) {
+    report.step = *end - begin_of_step(program, timeline, totals.first());
+  }
   return report;
 }
 

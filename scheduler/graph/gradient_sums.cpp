@@ -61,7 +61,8 @@ void GradientSums::add_buckets(const Problem& problem, Stage stage, Bytes own) {
 void GradientSums::add(const Problem& problem, std::vector<Stage> stages, std::uint16_t bucket,
                        Bytes size) {
   const auto id = static_cast<Id>(sums_.size());
-  Sum sum{std::move(stages), bucket, size, {}};
+  Sum sum{std::move(stages), bucket, size, {}, false};
+  sum.is_scattered = problem.optimizer && problem.optimizer->sharding && sum.stages.size() == 1;
   for (const Stage stage : sum.stages) {
     of_stage_[static_cast<std::size_t>(stage)].push_back(id);
     for (int replica = 0; replica < problem.placement.replicas(); ++replica) {

@@ -20,6 +20,9 @@ class GradientSums {
     std::uint16_t bucket = 0;   // which of the stage's own
     Bytes size;                 // 0: nothing says how large it is
     std::vector<Rank> holders;  // ascending
+    // Are parameters sharded, so that each holder gets its part of the total? Not of what is tied:
+    // who shares that is not who has the shards.
+    bool is_scattered = false;
     [[nodiscard]] bool is_shared() const { return holders.size() > 1 && size.value > 0; }
   };
 

@@ -179,6 +179,8 @@ std::string_view name(BufferPool pool) {
       return "saved";
     case BufferPool::accumulators:
       return "accumulators";
+    case BufferPool::parameters:
+      return "parameters";
   }
   return "";
 }

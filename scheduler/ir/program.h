@@ -144,8 +144,10 @@ enum class BufferPool : std::uint8_t {
   saved,         // what F leaves for the backward of its stage and microbatch, I for W
   accumulators,  // FP32: weight gradients, summed over microbatches, their norm, and parameters as
                  // they were before a step that is not validated yet
+  parameters,    // where they are sharded: a rank's shards, and stages that are unsharded
 };
-inline constexpr std::size_t kBufferPools = 4;
+inline constexpr BufferPool kLastBufferPool = BufferPool::parameters;
+inline constexpr std::size_t kBufferPools = static_cast<std::size_t>(kLastBufferPool) + 1;
 [[nodiscard]] std::string_view name(BufferPool pool);
 
 // A range of a rank's memory pool. A version of a slot is a value: whoever writes makes the next
@@ -165,6 +167,11 @@ struct BufferSlot {
 // come first. NORM reads all sums of its rank and writes the norm; STEP reads the sums of its
 // stage, then the norm if there is one; if it is to be validated it writes the parameters as they
 // were instead. VALIDATE reads the sums, the norm and those parameters.
+//
+// Where parameters are sharded, those of F, B, I, W and RECOMPUTE stand before all else, a slot a
+// unit (ShardedParameters). UNSHARD reads the shard and writes it to its place in each unit, which
+// an all_gather completes; RESHARD writes the units: what they held is gone. STEP writes the shard,
+// last. Version 0 of a shard is what the step before left.
 struct Access {
   std::uint32_t slot = kNone;
   std::uint32_t version : 31 = 0;

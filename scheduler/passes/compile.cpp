@@ -10,10 +10,15 @@ namespace counterflow {
 namespace {
 
 constexpr std::array kPasses = {
-    Pass{"insert_transfers", insert_transfers}, Pass{"assign_communicators", assign_communicators},
-    Pass{"assign_streams", assign_streams},     Pass{"insert_events", insert_events},
-    Pass{"assign_buffers", assign_buffers},     Pass{"compress_messages", compress_messages},
-    Pass{"insert_optimizer", insert_optimizer}, Pass{"thin_waits", thin_waits},
+    Pass{"insert_transfers", insert_transfers},
+    Pass{"assign_communicators", assign_communicators},
+    Pass{"assign_streams", assign_streams},
+    Pass{"insert_events", insert_events},
+    Pass{"assign_buffers", assign_buffers},
+    Pass{"compress_messages", compress_messages},
+    Pass{"insert_optimizer", insert_optimizer},
+    Pass{"insert_sharding", insert_sharding},
+    Pass{"thin_waits", thin_waits},
 };
 
 // A file's transfers stay where they are: on the rank's one stream, and on one channel to each

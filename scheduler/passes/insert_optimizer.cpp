@@ -9,6 +9,7 @@
 #include "scheduler/error.h"
 #include "scheduler/graph/gradient_sums.h"
 #include "scheduler/graph/op_messages.h"
+#include "scheduler/passes/communicators.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/passes/reduction_order.h"
 
@@ -26,22 +27,6 @@ struct Use {
   std::uint32_t slot = kNone;
   std::uint32_t version = 0;
   std::uint32_t instruction = kNone;  // the last that adds to the sum, or else reduces it
-};
-
-// Communicators by who is in them.
-class Communicators {
- public:
-  explicit Communicators(Program& program) : program_(program) {}
-  [[nodiscard]] CommunicatorId of(CommunicatorKind kind, const std::vector<Rank>& members) {
-    const auto [entry, is_new] = known_.try_emplace(
-        {kind, members}, static_cast<CommunicatorId>(program_.communicators.size()));
-    if (is_new) program_.communicators.push_back({.kind = kind, .members = members});
-    return entry->second;
-  }
-
- private:
-  Program& program_;
-  std::map<std::pair<CommunicatorKind, std::vector<Rank>>, CommunicatorId> known_;
 };
 
 class RankOptimizer {
@@ -110,7 +95,10 @@ class RankOptimizer {
     op.kind = OpKind::reduce_gradients;
     op.microbatch = static_cast<Microbatch>(sum.bucket);
     const std::uint32_t before = use.instruction;
-    use.instruction = all_reduce(communicator, op, use.slot, ++use.version, sum.size, before);
+    const CollectiveKind kind =
+        sum.is_scattered ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+    use.instruction =
+        collective(kind, communicator, op, {use.slot, ++use.version, before}, sum.size);
   }
 
   // By the first chunk of the rank that adds to it.
@@ -123,18 +111,18 @@ class RankOptimizer {
   }
 
   // Appends one that waits for an earlier instruction; its index.
-  std::uint32_t all_reduce(CommunicatorId communicator, const Op& op, std::uint32_t slot,
-                           std::uint32_t version, Bytes size, std::uint32_t after) {
+  std::uint32_t collective(CollectiveKind kind, CommunicatorId communicator, const Op& op,
+                           const Use& use, Bytes size) {
     Instruction instruction{.kind = InstructionKind::collective,
                             .stream = stream(),
                             .communicator = communicator,
                             .op = op};
-    wait(instruction, {after});
+    wait(instruction, {use.instruction});
     instruction.body = {static_cast<std::uint32_t>(rank_.collectives.size()), 1};
-    rank_.collectives.push_back({.kind = CollectiveKind::all_reduce,
+    rank_.collectives.push_back({.kind = kind,
                                  .sequence = called_[communicator]++,
-                                 .slot = slot,
-                                 .version = version,
+                                 .slot = use.slot,
+                                 .version = use.version,
                                  .size = size});
     rank_.instructions.push_back(instruction);
     return static_cast<std::uint32_t>(rank_.instructions.size() - 1);
@@ -209,8 +197,9 @@ class RankOptimizer {
     if (all.size() < 2) return;
     const CommunicatorId communicator = communicators_.of(CommunicatorKind::control, all);
     const std::uint32_t before = norm_.instruction;
-    norm_.instruction = all_reduce(communicator, Op{}, norm_.slot, ++norm_.version,
-                                   rank_.slots[norm_.slot].size, before);
+    norm_.instruction =
+        collective(CollectiveKind::all_reduce, communicator, Op{},
+                   {norm_.slot, ++norm_.version, before}, rank_.slots[norm_.slot].size);
   }
 
   // Behind the sums.
@@ -223,6 +212,12 @@ class RankOptimizer {
     offset.value = (offset.value + kAlignment - 1) / kAlignment * kAlignment;
     rank_.slots.push_back({.pool = BufferPool::accumulators, .offset = offset, .size = size});
     return static_cast<std::uint32_t>(rank_.slots.size() - 1);
+  }
+
+  // Where the stage is sharded each rank steps on its share.
+  [[nodiscard]] Time step_time(Stage stage) const {
+    const Time whole = problem_.optimizer->step[static_cast<std::size_t>(stage)];
+    return problem_.optimizer->sharding ? whole / problem_.placement.replicas() : whole;
   }
 
   // The stages whose gradients are there first go first.
@@ -246,7 +241,7 @@ class RankOptimizer {
 
   // By the norm, if there is one.
   void add_step(const Chunk& chunk) {
-    const Time duration = of_stage(problem_.optimizer->step, chunk);
+    const Time duration = step_time(chunk.stage);
     const Op op = of_chunk(OpKind::optimizer_step, chunk);
     if (norm_.slot == kNone) {
       run(op, duration, sums_.of(chunk.stage), {}, {});
@@ -305,6 +300,18 @@ class RankOptimizer {
   std::map<CommunicatorId, std::uint32_t> called_;  // how many collectives of each so far
 };
 
+// Every copy of the stages must have gradients to add.
+void check_copies(const Problem& problem) {
+  std::vector<bool> trained(static_cast<std::size_t>(problem.placement.replicas()));
+  for (Microbatch mb = 0; mb < problem.microbatches; ++mb) {
+    if (problem.trains(mb)) trained[static_cast<std::size_t>(problem.replica_of(mb))] = true;
+  }
+  if (std::ranges::find(trained, false) == trained.end()) return;
+  throw InfeasibleError(
+      "no microbatch that trains flows through one copy of the stages, which then has no gradients "
+      "to reduce; give two microbatches or more, or a placement that is not bidirectional");
+}
+
 bool trains(const Problem& problem) {
   for (Stage stage = 0; stage < problem.stages(); ++stage) {
     if (problem.needs_backward_weight(stage)) return true;
@@ -316,6 +323,7 @@ bool trains(const Problem& problem) {
 
 Program insert_optimizer(const Problem& problem, Program program) {
   if (!problem.optimizer || !trains(problem)) return program;
+  check_copies(problem);
   const GradientSums sums(problem);
   const RunTimes times(problem, program);
   const std::vector<Reduction> reductions = reductions_of(sums, times, program);

@@ -57,6 +57,12 @@ namespace counterflow {
 // uses of buffers for them. O(n + sums log sums).
 [[nodiscard]] Program insert_optimizer(const Problem& problem, Program program);
 
+// Where parameters are sharded: each stage is gathered before its ranks need it, on a stream of its
+// own (UNSHARD), and freed after (RESHARD), by the policy of Optimizer::sharding; computes read the
+// slots that were gathered, which stages share one after the other, and steps write the shards.
+// What it allocates and frees, the whole gradients too, is counted with its kernels. O(n log n).
+[[nodiscard]] Program insert_sharding(const Problem& problem, Program program);
+
 // Takes out every wait for something that another wait, or the order of a compute stream, implies
 // already. O(n * streams).
 [[nodiscard]] Program thin_waits(const Problem& problem, Program program);

@@ -67,6 +67,16 @@ inline constexpr std::int64_t kMaxDataParallel = 128;
 // Ranks of a latency table by rank pair, which has ranks * ranks entries.
 inline constexpr std::int64_t kMaxTableRanks = 4096;
 
+// How many computes ahead parameters may be gathered.
+inline constexpr std::int64_t kMaxPrefetch = 1024;
+
+// optimizer.fsdp: parameters in shards.
+struct ShardingConfig {
+  PerItem<Bytes> parameters;
+  Resharding reshard = Resharding::after_use;
+  int prefetch = 1;
+};
+
 // What follows the last gradient.
 struct OptimizerConfig {
   std::optional<Located<int>> data_parallel;
@@ -78,6 +88,7 @@ struct OptimizerConfig {
   std::optional<PerItem<Time>> validate;
   std::optional<PerItem<Bytes>> snapshot;
   std::vector<Located<TiedParameters>> tied;
+  std::optional<ShardingConfig> fsdp;
   SourceLocation where;
 };
 

@@ -70,11 +70,34 @@ void read_validation(const Cursor& at, OptimizerConfig& optimizer) {
   }
 }
 
+ShardingConfig read_fsdp(const Cursor& at, const OptimizerConfig& optimizer) {
+  at.allow_keys({"parameters", "reshard", "prefetch"});
+  if (!optimizer.data_parallel || optimizer.data_parallel->value < 2) {
+    at.fail(
+        "parameters are sharded over pipelines side by side, and there is one; give "
+        "optimizer.data_parallel: 2 or more, or leave fsdp out");
+  }
+  if (optimizer.validation == Validation::after) {
+    at.fail(
+        "steps on shards are not validated after they were made; leave out "
+        "optimizer.validation: after, or fsdp");
+  }
+  ShardingConfig fsdp;
+  fsdp.parameters =
+      at.at("parameters", "175MiB").per_item([](const Cursor& one) { return one.size(); });
+  if (const auto c = at.find("reshard")) {
+    const bool never = c->choice({"after_use", "never"}) == "never";
+    fsdp.reshard = never ? Resharding::never : Resharding::after_use;
+  }
+  if (const auto c = at.find("prefetch")) fsdp.prefetch = c->small_integer(0, kMaxPrefetch);
+  return fsdp;
+}
+
 }  // namespace
 
 void read_optimizer(const Cursor& at, Config& config) {
   at.allow_keys({"data_parallel", "gradients", "bucket", "step", "global_norm", "validation",
-                 "validate", "snapshot", "tied"});
+                 "validate", "snapshot", "tied", "fsdp"});
   OptimizerConfig optimizer;
   optimizer.where = at.where();
   optimizer.gradients = at.at("gradients", "350MiB").per_item(read_gradients);
@@ -99,6 +122,7 @@ void read_optimizer(const Cursor& at, Config& config) {
       return one.located([&](const Cursor& map) { return read_tied(map, seen); });
     });
   }
+  if (const auto c = at.find("fsdp")) optimizer.fsdp = read_fsdp(*c, optimizer);
   config.optimizer = std::move(optimizer);
 }
 

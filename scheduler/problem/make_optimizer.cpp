@@ -64,7 +64,22 @@ Optimizer make_optimizer(const OptimizerConfig& config, int stages) {
   for (const auto& tied : config.tied) {
     optimizer.tied.push_back(checked(tied, optimizer.gradients));
   }
+  if (config.fsdp) {
+    optimizer.sharding = {.parameters = expand(config.fsdp->parameters, stages, "stages"),
+                          .reshard = config.fsdp->reshard,
+                          .prefetch = config.fsdp->prefetch};
+  }
   return optimizer;
+}
+
+void shard_static_memory(Problem& problem) {
+  if (!problem.optimizer || !problem.optimizer->sharding) return;
+  // Copies of a stage in both directions are on ranks of their own.
+  const std::int64_t shards =
+      std::int64_t{problem.optimizer->data_parallel} * problem.placement.directions();
+  for (Bytes& own : problem.limits.static_memory) {
+    own.value = own.value / shards + (own.value % shards == 0 ? 0 : 1);
+  }
 }
 
 void check_copies(const Config& config, int stages) {

@@ -193,6 +193,12 @@ double optimizer_time(const Problem& problem) {
              2.0 * problem.ranks() * data_parallel(problem) *
                  (whole + static_cast<double>(kMaxBuckets) * empty);
     if (problem.optimizer->validates()) total += count(problem.optimizer->validate[index(s)]);
+    if (!problem.optimizer->sharding) continue;
+    // And is gathered before each of the forwards and backwards at most.
+    const double gather =
+        count(problem.links.longest_hop(problem.optimizer->sharding->parameters[index(s)])) +
+        static_cast<double>(kMaxBuckets) * empty;
+    total += 4.0 * problem.microbatches * problem.ranks() * data_parallel(problem) * gather;
   }
   return total;
 }
@@ -234,6 +240,9 @@ double total_bytes(const Problem& problem) {
       total += static_cast<double>(problem.optimizer->gradients[index(s)].value);
       if (problem.optimizer->validates()) {
         total += static_cast<double>(problem.optimizer->snapshot[index(s)].value);
+      }
+      if (problem.optimizer->sharding) {
+        total += static_cast<double>(problem.optimizer->sharding->parameters[index(s)].value);
       }
     }
   }
@@ -293,6 +302,7 @@ Problem make_problem(const Config& config, const PipelineShape& asked) {
   if (config.optimizer) problem.optimizer = make_optimizer(*config.optimizer, stages);
   problem = compressed(config, std::move(problem));
   check_totals(config, problem);
+  shard_static_memory(problem);
   return problem;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "scheduler/graph/channels.h"
 #include "scheduler/graph/gradient_sums.h"
 #include "scheduler/graph/op_messages.h"
+#include "scheduler/graph/sharded_parameters.h"
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/by_rank.h"
@@ -23,7 +25,8 @@ namespace {
 
 // What a slot holds, or an op means to find there. Of what is saved `payload` names the stage as
 // from and to; of a sum of weight gradients the first stage that adds to it, and as microbatch
-// which sum it is; part 1 is the sum over all ranks.
+// which sum it is; part 1 is the sum over all ranks. Of parameters likewise the stage and the unit,
+// the part says how much of it is there.
 struct Value {
   BufferPool pool = BufferPool::activations;
   Payload payload;
@@ -77,6 +80,33 @@ Value snapshot(const Op& op, int step) {
           step};
 }
 
+constexpr Microbatch kShard = -1;
+// How much of a stage is there.
+enum : std::uint16_t { kOwnPart = 0, kWhole = 1, kFreed = 2 };
+
+Value unit_of(Stage stage, Microbatch unit, std::uint16_t part) {
+  const auto here = static_cast<std::uint16_t>(stage);
+  return {BufferPool::parameters, {.from = here, .to = here, .part = part, .microbatch = unit}};
+}
+Value shard_of(Stage stage) {
+  return unit_of(stage, kShard, kOwnPart);
+}
+
+// May this be read where a slot holds that, or written over it? A step changes its shard, a stage
+// is gathered where none is, and freed where it is.
+bool fits(const Held& held, const Value& next, bool is_write) {
+  const Payload& p = next.payload;
+  if (!is_write || p.microbatch == kShard) return held.value == next;
+  switch (p.part) {
+    case kOwnPart:
+      return held.version == 0 ? held.value == Value{} : held.value.payload.part == kFreed;
+    case kWhole:
+      return held.value == unit_of(p.from, p.microbatch, kOwnPart);
+    default:
+      return held.value == unit_of(p.from, p.microbatch, kWhole);
+  }
+}
+
 std::string describe(const Value& value) {
   const Payload& p = value.payload;
   switch (value.pool) {
@@ -94,6 +124,12 @@ std::string describe(const Value& value) {
                                     : fmt::format("the weight gradients of stage {}", p.from)) +
              (p.part == kOfAll ? ", summed over ranks" : "") +
              (value.step > 0 ? fmt::format(", of step {}", value.step) : "");
+    case BufferPool::parameters:
+      if (p.microbatch == kShard) return fmt::format("the shard of stage {}", p.from);
+      return fmt::format("the parameters of stage {}{}", p.from,
+                         p.part == kWhole   ? ""
+                         : p.part == kFreed ? ", resharded"
+                                            : ", of which this rank's shard alone is there");
   }
   return "";
 }
@@ -102,10 +138,12 @@ std::string describe(const Value& value) {
 class BufferChecker {
  public:
   BufferChecker(const Problem& problem, const Channels& channels, const GradientSums& sums,
-                std::size_t number, const RankProgram& rank, Diagnostics& out)
+                const ShardedParameters& parameters, std::size_t number, const RankProgram& rank,
+                Diagnostics& out)
       : problem_(problem),
         channels_(channels),
         sums_(sums),
+        parameters_(parameters),
         number_(static_cast<Rank>(number)),
         rank_(rank),
         out_(out),
@@ -113,6 +151,7 @@ class BufferChecker {
 
   void check() {
     check_layout();
+    hold_shards();
     for (at_ = 0; at_ < rank_.instructions.size(); ++at_) {
       const Instruction& instruction = rank_.instructions[at_];
       if (instruction.kind == InstructionKind::run) check_run(instruction);
@@ -124,6 +163,18 @@ class BufferChecker {
   }
 
  private:
+  // What the step before left: in the slot that the first UNSHARD of each stage reads.
+  void hold_shards() {
+    std::set<Stage> seen;
+    for (const Instruction& instruction : rank_.instructions) {
+      const Op& op = instruction.op;
+      const auto accesses = rank_.accesses_of(instruction);
+      if (op.kind != OpKind::unshard || accesses.empty() || !seen.insert(op.stage).second) continue;
+      Held& held = held_[accesses.front().slot];
+      if (held.value == Value{}) held.value = shard_of(op.stage);
+    }
+  }
+
   // No two slots of a pool share a byte.
   void check_layout() {
     std::array<std::vector<std::uint32_t>, kBufferPools> pools;
@@ -155,6 +206,8 @@ class BufferChecker {
     // Without an optimizer, as a file may have them, they touch nothing of ours.
     if (problem_.optimizer) {
       check_optimizer(instruction.op);
+      if (instruction.op.kind == OpKind::unshard) check_unshard(instruction.op);
+      if (instruction.op.kind == OpKind::reshard) check_units(instruction.op, kFreed, true);
     }
     if (accesses_.size() == needed_) return;
     out_.resize(faults);
@@ -163,7 +216,21 @@ class BufferChecker {
                       accesses_.size(), needed_));
   }
 
+  void check_units(const Op& op, std::uint16_t part, bool is_write) {
+    const auto count = static_cast<Microbatch>(parameters_.units(op.stage).size());
+    for (Microbatch unit = 0; unit < count; ++unit) {
+      check_next(unit_of(op.stage, unit, part), is_write, false, op);
+    }
+  }
+
+  void check_unshard(const Op& op) {
+    if (parameters_.units(op.stage).empty()) return;
+    check_next(shard_of(op.stage), false, false, op);
+    check_units(op, kOwnPart, true);
+  }
+
   void check_op(const Op& op) {
+    if (reads_parameters(op)) check_units(op, kWhole, false);
     const auto use = [&](Channels::Id id, bool is_write) {
       check_next(message(channels_[id].payload(op.microbatch)), is_write, false, op);
     };
@@ -219,6 +286,7 @@ class BufferChecker {
     } else if (problem_.optimizer->global_norm) {
       check_next(complete_norm(step), false, false, op);
     }
+    if (!parameters_.units(op.stage).empty()) check_next(shard_of(op.stage), true, false, op);
   }
 
   void check_validation(const Op& op, int step) {
@@ -232,10 +300,17 @@ class BufferChecker {
     if (collective.slot == kNone) return;
     const Op op = rank_.instructions[at_].op;
     Value value = held_[collective.slot].value;
-    if (value.payload.part == kOfAll) {
-      fault("version", op, fmt::format("adds up {} once more", describe(value)));
+    if (value.pool == BufferPool::parameters) {
+      if (value.payload.part != kOwnPart || value.payload.microbatch == kShard) {
+        fault("version", op, fmt::format("gathers {}", describe(value)));
+      }
+      value.payload.part = kWhole;
+    } else {
+      if (value.payload.part == kOfAll) {
+        fault("version", op, fmt::format("adds up {} once more", describe(value)));
+      }
+      value.payload.part = kOfAll;
     }
-    value.payload.part = kOfAll;
     if (rank_.slots[collective.slot].size < collective.size) {
       fault("buffer", op,
             fmt::format("a collective of {} B works on slot {}, which has {} B",
@@ -292,6 +367,11 @@ class BufferChecker {
       fault("buffer", op,
             fmt::format("{} keeps {} in slot {}, which is for {}", to_string(op), describe(value),
                         access.slot, name(rank_.slots[access.slot].pool)));
+    } else if (value.pool == BufferPool::parameters && !fits(held, value, access.is_write != 0)) {
+      fault("version", op,
+            fmt::format("{} {} {}, slot {} holds {}", to_string(op),
+                        access.is_write ? "makes" : "needs", describe(value), access.slot,
+                        held.value == Value{} ? "nothing" : describe(held.value)));
     } else if (held.version + access.is_write != version) {
       fault(
           "version", op,
@@ -321,6 +401,7 @@ class BufferChecker {
   const Problem& problem_;
   const Channels& channels_;
   const GradientSums& sums_;
+  const ShardedParameters& parameters_;
   Rank number_;
   const RankProgram& rank_;
   Diagnostics& out_;
@@ -337,11 +418,12 @@ class BufferChecker {
 void buffers(const Problem& problem, const Program& program, Diagnostics& out) {
   const Channels channels(problem);
   const GradientSums sums(problem);
+  const ShardedParameters parameters(problem, sums);
   by_rank(program, out, [&](std::size_t rank, Diagnostics& found) {
     const RankProgram& list = program.ranks[rank];
     // No buffers have been assigned yet: nothing to say.
     if (list.slots.empty() && list.accesses.empty()) return;
-    BufferChecker(problem, channels, sums, rank, list, found).check();
+    BufferChecker(problem, channels, sums, parameters, rank, list, found).check();
   });
 }
 

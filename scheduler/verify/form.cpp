@@ -82,6 +82,12 @@ class RankForm {
 
   [[nodiscard]] std::string fault_of_kernel(const Instruction& instruction) const {
     if (instruction.kernel >= program_.kernels.size()) return "runs a kernel that is not there";
+    if (const Op& whole = instruction.op; whole.kind != OpKind::none &&
+                                          !has_microbatch(whole.kind) &&
+                                          whole.stage >= problem_.stages()) {
+      return fmt::format("is of stage {}; the problem has stages 0..{}", whole.stage,
+                         problem_.stages() - 1);
+    }
     const Kernel& kernel = program_.kernels[instruction.kernel];
     const auto is_of = [](const Op& op, OpKind kind, std::uint16_t stage, std::uint8_t replica) {
       return op.kind == kind && op.stage == stage && op.replica == replica;

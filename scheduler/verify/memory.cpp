@@ -118,4 +118,34 @@ void memory(const Problem& problem, const Schedule& schedule, Diagnostics& out) 
   }
 }
 
+void memory(const Problem& problem, const Program& program, Diagnostics& out) {
+  if (!problem.optimizer || !problem.optimizer->sharding || problem.limits.bytes.empty()) return;
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    const RankProgram& list = program.ranks[rank];
+    const std::int64_t limit = problem.limits.bytes[rank].value;
+    Peak peak{.value = list.static_memory.value, .first_excess = std::nullopt};
+    std::int64_t held = peak.value;
+    for (std::size_t index = 0; index < list.instructions.size(); ++index) {
+      const Instruction& instruction = list.instructions[index];
+      if (instruction.kind != InstructionKind::run) continue;
+      const Kernel& kernel = program.kernels[instruction.kernel];
+      held += kernel.allocates.value;
+      peak.value = std::max(peak.value, held);
+      if (held > limit && !peak.first_excess) peak.first_excess = index;
+      held -= kernel.frees.value;
+    }
+    if (!peak.first_excess) continue;
+    out.push_back(
+        {.rule = "memory",
+         .rank = static_cast<Rank>(rank),
+         .index = static_cast<std::int64_t>(*peak.first_excess),
+         .op = list.instructions[*peak.first_excess].op,
+         .message = fmt::format(
+             "rank {} needs {} with what it gathers ({} of it static), its limit is {}; "
+             "raise memory.limit, gather less ahead (optimizer.fsdp.prefetch), or let "
+             "optimizer.fsdp.reshard be after_use",
+             rank, size_text(peak.value), size_text(list.static_memory.value), size_text(limit))});
+  }
+}
+
 }  // namespace counterflow::rules

@@ -44,12 +44,17 @@ class ReductionChecker {
       const Instruction& instruction = list.instructions[i];
       if (instruction.kind == InstructionKind::run) {
         note(instruction);
-        if (!has_microbatch(instruction.op.kind)) check_once(i, ++runs[instruction.op]);
+        if (follows_gradients(instruction.op)) check_once(i, ++runs[instruction.op]);
       } else if (instruction.kind == InstructionKind::collective) {
         check_collective(i, list.collectives[instruction.body.first], instruction.communicator);
       }
     }
     check_all_there(runs);
+  }
+
+  static bool follows_gradients(const Op& op) {
+    return op.kind == OpKind::gradient_norm || op.kind == OpKind::optimizer_step ||
+           op.kind == OpKind::validate_step;
   }
 
   // Which slots hold which sums.
@@ -75,12 +80,15 @@ class ReductionChecker {
 
   void check_collective(std::uint32_t index, const Collective& collective,
                         CommunicatorId communicator) {
+    const RankProgram& list = program_.ranks[rank_];
     if (collective.slot == kNone) return;  // moves nothing of ours
+    if (list.slots[collective.slot].pool == BufferPool::parameters) return;  // rule `sharding`
     const Id id = held_[collective.slot];
     if (id == kNone) return report(index, "adds up what is no sum of gradients");
-    if (collective.kind != CollectiveKind::all_reduce) {
-      return report(index, fmt::format("is a {}; {} needs an all_reduce", name(collective.kind),
-                                       described(id)));
+    if (const CollectiveKind needed = kind(id); collective.kind != needed) {
+      return report(index,
+                    fmt::format("is a {}; {} needs {} {}", name(collective.kind), described(id),
+                                needed == CollectiveKind::all_reduce ? "an" : "a", name(needed)));
     }
     const auto& members = program_.communicators[communicator].members;
     if (members != sharers(id)) {
@@ -132,6 +140,10 @@ class ReductionChecker {
     report(std::nullopt, fmt::format("never adds up {}", described(id)));
   }
 
+  [[nodiscard]] CollectiveKind kind(Id id) const {
+    const bool scattered = id != kNorm && sums_[id].is_scattered;
+    return scattered ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  }
   [[nodiscard]] const std::vector<Rank>& sharers(Id id) const {
     return id == kNorm ? at_work_ : sums_[id].holders;
   }

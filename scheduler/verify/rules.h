@@ -88,6 +88,17 @@ void parameters(const Problem& problem, const Program& program, const References
 // decides. O(instructions).
 void snapshots(const Problem& problem, const Program& program, Diagnostics& out);
 
+// Parameters, where they are sharded: every unit is gathered by exactly the ranks that have its
+// shards, all of them the same one, and not before the compute that stands before it has ended.
+// Relies on `buffers`. O(instructions * streams).
+void sharding(const Problem& problem, const Program& program, const References& references,
+              Diagnostics& out);
+
+// What each rank of a program holds stays within its limit, in issue order, whole parameters and
+// gradients included. Says nothing where parameters are not sharded: the order has said it all.
+// O(instructions).
+void memory(const Problem& problem, const Program& program, Diagnostics& out);
+
 // No two uses of a buffer slot of which one writes, unless an event or a stream of runs orders
 // them, and no two collectives of a communicator that neither an event nor their stream orders.
 // O((accesses + collectives) * streams).

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "scheduler/graph/sharded_parameters.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/verify/rules.h"
 #include "scheduler/verify/verify.h"
@@ -63,7 +64,7 @@ class RowReader {
   }
 
   void compute(const Op& op, std::int64_t index, const StageState& stage) {
-    if (stage.uses_shards && !stage.unsharded) {
+    if (reads_parameters(op) && stage.uses_shards && !stage.unsharded) {
       report("sharding", op, index,
              fmt::format("runs while stage {} is sharded; unshard it before", op.stage));
     }

@@ -102,6 +102,8 @@ void check_data(const Problem& problem, const Program& program, const References
   rules::reductions(problem, program, found);
   rules::parameters(problem, program, references, found);
   rules::snapshots(problem, program, found);
+  rules::sharding(problem, program, references, found);
+  rules::memory(problem, program, found);
 }
 
 std::launch launch(const Program& program) {

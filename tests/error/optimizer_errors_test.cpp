@@ -82,6 +82,34 @@ INSTANTIATE_TEST_SUITE_P(
          {"optimizer={gradients: 1KiB}", "optimizer.tied=[{stages: [0, 1], size: 1MiB}]"},
          "optimizer.tied: 1048576 B are tied, but stage 0 has 1024 B of gradients, of which they "
          "are a part; lower the size"},
+        {"ShardsOfOnePipeline",
+         {"optimizer={gradients: 1KiB, fsdp: {parameters: 1KiB}}"},
+         "optimizer.fsdp: parameters are sharded over pipelines side by side, and there is one; "
+         "give optimizer.data_parallel: 2 or more, or leave fsdp out"},
+        {"ShardsOfNoSize",
+         {"optimizer={gradients: 1KiB, data_parallel: 2}", "optimizer.fsdp={prefetch: 1}"},
+         "optimizer.fsdp.parameters: missing; write for example parameters: 175MiB"},
+        {"WrongCountOfShardedStages",
+         {"optimizer={gradients: 1KiB, data_parallel: 2}", "optimizer.fsdp={parameters: [1KiB]}"},
+         "optimizer.fsdp.parameters: a list of 1 for 2 stages; give 2 entries, or one number for "
+         "all"},
+        {"ShardsWithValidation",
+         {"optimizer={gradients: 1KiB, data_parallel: 2, global_norm: true, validation: after}",
+          "optimizer.fsdp={parameters: 1KiB}"},
+         "optimizer.fsdp: steps on shards are not validated after they were made; leave out "
+         "optimizer.validation: after, or fsdp"},
+        {"NegativePrefetch",
+         {"optimizer={gradients: 1KiB, data_parallel: 2}",
+          "optimizer.fsdp={parameters: 1KiB, prefetch: -1}"},
+         "optimizer.fsdp.prefetch: -1 is out of range; write a whole number from 0 to 1024"},
+        {"UnknownPolicy",
+         {"optimizer={gradients: 1KiB, data_parallel: 2}",
+          "optimizer.fsdp={parameters: 1KiB, reshard: after_using}"},
+         "optimizer.fsdp.reshard: after_using is not one of after_use, never; did you mean "
+         "after_use?"},
+        {"UnknownShardingKey",
+         {"optimizer={gradients: 1KiB, data_parallel: 2}", "optimizer.fsdp={parameter: 1KiB}"},
+         "optimizer.fsdp.parameter: unknown key; did you mean parameters?"},
     }),
     case_name<OverrideCase>);
 
@@ -115,6 +143,25 @@ TEST(OptimizerConfig, KeepsAsMuchAsThereAreGradientsUnlessItIsSaid) {
   EXPECT_EQ(optimizer(", snapshot: [1B, 0B], validate: 3us").snapshot,
             (std::vector<Bytes>{Bytes{1}, Bytes{0}}));
   EXPECT_EQ(optimizer(", validate: [3us, 0us]").validate, (std::vector<Time>{Time{3000}, Time{0}}));
+}
+
+TEST(OptimizerConfig, ExpandsShards) {
+  const Config config = parse_config(
+      kGoodConfig, "model.yaml",
+      {"optimizer={gradients: 8KiB, data_parallel: 3, fsdp: {parameters: [4KiB, 2KiB], reshard: "
+       "never, prefetch: 2}}",
+       "memory.static=[100B, 301B]"});
+  const Problem problem = make_problem(config, {Placement(PlacementKind::loop, 2, 1), false});
+  ASSERT_TRUE(problem.optimizer->sharding);
+  const Sharding& sharding = *problem.optimizer->sharding;
+  EXPECT_EQ(sharding.parameters, (std::vector<Bytes>{Bytes{4096}, Bytes{2048}}));
+  EXPECT_EQ(sharding.reshard, Resharding::never);
+  EXPECT_EQ(sharding.prefetch, 2);
+  // A third of what is given, rounded up.
+  EXPECT_EQ(problem.limits.static_memory, (std::vector<Bytes>{Bytes{34}, Bytes{101}}));
+  // Both directions hold shards.
+  const Problem both = make_problem(config, {Placement(PlacementKind::bidirectional, 2, 1), false});
+  EXPECT_EQ(both.limits.static_memory, (std::vector<Bytes>{Bytes{17}, Bytes{51}}));
 }
 
 }  // namespace

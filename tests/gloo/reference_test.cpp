@@ -95,7 +95,7 @@ TEST_F(Gloo, TrainsLikeOneProcess) {
     const exec::RunResult run = exec::run_over_gloo(trained.program(), compute, settings);
     ASSERT_FALSE(run.failure) << run.failure->reason;
     std::vector<std::vector<CopyResult>> of_rank;
-    for (Rank rank = 0; rank < sample.ranks; ++rank) {
+    for (Rank rank = 0; rank < trained.ranks(); ++rank) {
       of_rank.push_back(left_by(rank, trained.chunks_of(rank).size()));
     }
     trained.expect_same_bits(of_rank);

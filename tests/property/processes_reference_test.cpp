@@ -20,14 +20,14 @@ TEST(Processes, TrainLikeOneProcess) {
                  (sample.has_optimizer ? " with an optimizer" : ""));
     const TrainedApart trained(sample);
     std::deque<reference::ModelCompute> computes;
-    for (int rank = 0; rank < sample.ranks; ++rank) computes.push_back(trained.compute());
+    for (int rank = 0; rank < trained.ranks(); ++rank) computes.push_back(trained.compute());
     const auto results = testing::run_all(
         trained.program(),
         [&](int rank) -> exec::Compute& { return computes[static_cast<std::size_t>(rank)]; },
         {.run = {.steps = trained.runs(),
                  .execution = n++ % 2 == 0 ? ExecutionModel::nccl() : ExecutionModel::gloo()}});
     std::vector<std::vector<reference::CopyResult>> of_rank;
-    for (Rank rank = 0; rank < sample.ranks; ++rank) {
+    for (Rank rank = 0; rank < trained.ranks(); ++rank) {
       const auto& result = results[static_cast<std::size_t>(rank)];
       ASSERT_FALSE(result.run.failure) << result.run.failure->reason;
       auto& mine = of_rank.emplace_back();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,13 @@ struct OptimizerShape {
   bool global_norm = true;
   int data_parallel = 1;
   Validation validation = Validation::before;
+  std::optional<Sharding> sharding{};  // of `parameters` the first, of every stage
 };
+
+// Stages of 200 B, as BF16 has them where gradients have 400 B.
+[[nodiscard]] inline Sharding sharded(Resharding reshard, int prefetch) {
+  return {.parameters = {Bytes{200}}, .reshard = reshard, .prefetch = prefetch};
+}
 
 [[nodiscard]] inline Problem with_optimizer(Problem problem, const OptimizerShape& shape = {}) {
   const auto stages = static_cast<std::size_t>(problem.stages());
@@ -27,7 +34,11 @@ struct OptimizerShape {
                                 .bucket = shape.bucket,
                                 .step = std::vector<Time>(stages, shape.step),
                                 .global_norm = shape.global_norm,
-                                .tied = {}};
+                                .tied = {},
+                                .sharding = shape.sharding};
+  if (shape.sharding) {
+    problem.optimizer->sharding->parameters.assign(stages, shape.sharding->parameters.front());
+  }
   if (stages > 1 && shape.tied.value > 0) {
     problem.optimizer->tied.push_back({{0, problem.stages() - 1}, shape.tied});
   }

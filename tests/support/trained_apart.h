@@ -9,6 +9,7 @@
 #include "reference/model_compute.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/passes/in_steps.h"
+#include "scheduler/problem/copies.h"
 #include "scheduler/problem/steps.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
@@ -45,20 +46,40 @@ class TrainedApart {
         all.push_back({family, ranks, true, {.validation = Validation::after}, ranks == 4});
       }
     }
+    // Side by side, parameters sharded.
+    all.push_back(
+        {"1f1b", 2, true, {.data_parallel = 2, .sharding = sharded(Resharding::after_use, 1)}});
+    all.push_back({"interleaved-1f1b",
+                   2,
+                   true,
+                   {.data_parallel = 2, .sharding = sharded(Resharding::after_use, 1)}});
+    all.push_back({"dualpipev",
+                   2,
+                   true,
+                   {.bucket = Bytes{0},
+                    .global_norm = false,
+                    .data_parallel = 3,
+                    .sharding = sharded(Resharding::after_use, 0)}});
+    all.push_back(
+        {"dualpipe", 2, true, {.data_parallel = 2, .sharding = sharded(Resharding::never, 2)}});
     return all;
   }
 
   explicit TrainedApart(const Sample& sample)
-      : wanted_(problem_of(sample)),
+      : one_(problem_of(sample)),
+        wanted_(in_copies(one_)),
         model_(reference::mlp_model<float>(wanted_, {.rows = 2, .width = 3, .hidden = 4}, 17)),
         problem_(reference::with_sizes_of(model_, wanted_)),
         consecutive_(sample.is_consecutive ? kSteps : 1),
-        program_(in_steps(problem_,
-                          compile(problem_, generate(*find_family(sample.family), problem_)),
-                          consecutive_)) {}
+        program_(in_steps(
+            problem_,
+            compile(problem_, in_copies(one_, generate(*find_family(sample.family), one_))),
+            consecutive_)) {}
   TrainedApart(const TrainedApart&) = delete;
   TrainedApart& operator=(const TrainedApart&) = delete;
 
+  // Of all pipelines side by side.
+  [[nodiscard]] Rank ranks() const { return problem_.ranks(); }
   [[nodiscard]] const Program& program() const { return program_; }
   // How often it has to be run.
   [[nodiscard]] int runs() const { return kSteps / consecutive_; }
@@ -93,7 +114,8 @@ class TrainedApart {
     }
     const auto expected = reference::single_process_training(model_, problem_, kSgd, kSteps);
     EXPECT_TRUE(result == expected.last);
-    for (std::size_t c = 0; c < copies.size(); ++c) {
+    EXPECT_EQ(reference::combine_parameters(problem_, copies), expected.parameters);
+    for (std::size_t c = 0; c < copies.size() && !problem_.optimizer->sharding; ++c) {
       EXPECT_EQ(copies[c].parameters, expected.parameters[c % stages]);
     }
     EXPECT_NE(expected.parameters, start);
@@ -114,6 +136,7 @@ class TrainedApart {
     return sample.has_optimizer ? with_optimizer(std::move(problem), sample.optimizer) : problem;
   }
 
+  Problem one_;
   Problem wanted_;
   reference::Model<float> model_;
   Problem problem_;

@@ -26,6 +26,7 @@ class ValueCompute final : public exec::Compute {
   using Key = std::tuple<OpKind, int, int, Microbatch>;
 
   void run(const exec::ComputeCall& call) override {
+    if (!has_microbatch(call.op.kind)) return whole_stage(call);
     one(call.op, call.buffers());
     if (call.paired.kind != OpKind::none) one(call.paired, call.paired_buffers());
   }
@@ -52,8 +53,29 @@ class ValueCompute final : public exec::Compute {
     if (buffer.size() >= sizeof word) std::memcpy(buffer.data(), &word, sizeof word);
   }
 
+  // UNSHARD puts in every place of a unit what this rank would have there, which the gather then
+  // replaces but for its own part; RESHARD what is of nobody. Norms and steps are not followed.
+  static void whole_stage(const exec::ComputeCall& call) {
+    const exec::OpBuffers buffers = call.buffers();
+    const bool is_unshard = call.op.kind == OpKind::unshard;
+    if (!is_unshard && call.op.kind != OpKind::reshard) return;
+    for (std::size_t k = is_unshard ? 1 : 0; k < buffers.parameters.size(); ++k) {
+      const exec::Buffer& unit = buffers.parameters[k];
+      for (std::size_t at = 0; at + sizeof(Word) <= unit.size(); at += sizeof(Word)) {
+        Word word = is_unshard ? mix(call.op.stage, k) : 0;
+        if (is_unshard) word = mix(word, mix(static_cast<Word>(call.rank), at));
+        std::memcpy(unit.data() + at, &word, sizeof word);
+      }
+    }
+  }
+
   void one(const Op& op, const exec::OpBuffers& buffers) {
     Word value = name_of(op);
+    for (const auto& unit : buffers.parameters) {
+      for (std::size_t at = 0; at + sizeof(Word) <= unit.size(); at += sizeof(Word)) {
+        value = mix(value, read(unit.subspan(at)));
+      }
+    }
     for (const auto& input : buffers.inputs) value = mix(value, read(input));
     for (const auto& gradient : buffers.output_gradients) value = mix(value, read(gradient));
     if (op.kind != OpKind::forward) value = mix(value, read(buffers.saved));

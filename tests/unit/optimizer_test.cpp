@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/error.h"
 #include "scheduler/graph/gradient_sums.h"
 #include "scheduler/graph/op_messages.h"
 #include "scheduler/ir/schedule_file.h"
@@ -211,6 +212,11 @@ TEST(InsertOptimizer, IsOffByDefault) {
   Problem forward = with_optimizer(problem_for("1f1b", 2, 2));
   forward.forward_only = true;
   EXPECT_TRUE(tail(compiled("forward-only", forward), 0).empty());
+}
+
+TEST(InsertOptimizer, RefusesACopyWithoutGradients) {
+  const Problem problem = with_optimizer(problem_for("chimera", 2, 1));
+  EXPECT_THROW((void)compiled("chimera", problem), InfeasibleError);
 }
 
 TEST(InsertOptimizer, ReducesBesideWhatStillRuns) {
