@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,17 +13,14 @@
 #include "executor/processes/agreement.h"
 #include "executor/processes/mesh_transport.h"
 #include "executor/processes/peers.h"
+#include "executor/processes/step_watch.h"
 #include "executor/processes/wire.h"
-#include "executor/progress.h"
 #include "executor/strict_transport.h"
-#include "scheduler/ir/instruction_text.h"
-#include "scheduler/ir/schedule_file.h"
 
 namespace counterflow::exec {
 namespace {
 
 using Clock = Interpreter::Clock;
-using Index = Interpreter::Index;
 using namespace std::chrono_literals;
 
 constexpr int kPings = 8;
@@ -67,7 +61,16 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
                       .transport = strict_,
                       .memories = memories_},
                      own_),
-        peers_(mesh.size(), me_, std::max<std::chrono::nanoseconds>(settings.patience, kSilence)) {}
+        peers_(mesh.size(), me_, std::max<std::chrono::nanoseconds>(settings.patience, kSilence)),
+        watch_({.program = program,
+                .matching = matching_,
+                .prerequisites = prerequisites_,
+                .transport = transport_,
+                .peers = peers_,
+                .me = me_,
+                .size = mesh.size(),
+                .patience = settings.patience,
+                .ask_everyone = [this] { broadcast({.kind = FrameKind::question}); }}) {}
 
   RankResult run() {
     mesh_.listen(*this);
@@ -107,7 +110,8 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
       case FrameKind::ping:
         return mesh_.send(peer, {.kind = FrameKind::pong, .value = since_epoch(Clock::now())}, {});
       case FrameKind::question:
-        return answer(peer);
+        return mesh_.send(peer, {.kind = FrameKind::progress, .step = interpreter_.step()},
+                          to_bytes(watch_.progress(interpreter_)));
       default:
         return peers_.note(peer, frame, body);
     }
@@ -120,21 +124,13 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
   std::optional<Failure> look(Interpreter& run) override {
     if (auto failure = peers_.stop()) return failure;
     send_heartbeat();
-    auto failure = fault_of(run);
+    auto failure = watch_.look(run);
     // Before this rank's own computes have come back: the others need not wait for them.
     if (failure) tell_everyone(*failure);
     return failure;
   }
 
  private:
-  std::optional<Failure> fault_of(const Interpreter& run) {
-    if (auto failure = overdue_compute(run)) return failure;
-    if (asking_) return judge(run);
-    const bool is_gone = peers_.first_gone().has_value();
-    if (is_gone || (overdue_message(run) && Clock::now() >= ask_again_)) ask();
-    return std::nullopt;
-  }
-
   static std::vector<RankMemory> memories(const Program& program, int me) {
     std::vector<RankMemory> all;
     for (std::size_t r = 0; r < program.ranks.size(); ++r) {
@@ -228,8 +224,7 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
     strict_.begin_step(step, interpreter_);
     auto [failure, start] = begin_together(step);
     if (!failure) {
-      ask_again_ = {};
-      asking_ = false;
+      watch_.begin_step();
       failure = interpreter_.run_step(step, start, *this, settings_.grace);
     }
     if (failure) return failure;
@@ -276,138 +271,6 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
     return std::nullopt;
   }
 
-  // ---- When something takes too long --------------------------------------------------------
-
-  [[nodiscard]] Time deadline(const Instruction& what) const {
-    const Time longest = settings_.patience;
-    if (what.kind != InstructionKind::run) return longest;
-    return std::max(longest, 4 * program_.kernels[what.kernel].duration);
-  }
-
-  template <typename Which>
-  std::optional<Index> first_overdue(const Interpreter& run, Which which) const {
-    const auto size = static_cast<std::uint32_t>(program_.ranks[own_.front()].instructions.size());
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const Index index = prerequisites_.index(own_.front(), i);
-      if (!run.begun(index) || run.ended(index)) continue;
-      const Instruction& what = run.instruction(index);
-      if (which(what) && run.now() - run.begun_at(index) > deadline(what)) return index;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Failure> overdue_compute(const Interpreter& run) const {
-    const auto index = first_overdue(
-        run, [](const Instruction& what) { return what.kind == InstructionKind::run; });
-    if (!index) return std::nullopt;
-    return Failure{
-        me_, prerequisites_.instruction(*index), step_,
-        fmt::format("{} has run for {} ms; it may take {} ms",
-                    to_string(run.instruction(*index).op), (run.now() - run.begun_at(*index)) / 1ms,
-                    deadline(run.instruction(*index)) / 1ms),
-        me_};
-  }
-
-  // A transfer or a collective.
-  std::optional<Index> overdue_message(const Interpreter& run) const {
-    return first_overdue(run,
-                         [](const Instruction& what) { return what.kind != InstructionKind::run; });
-  }
-
-  void ask() {
-    asking_ = true;
-    asked_at_ = Clock::now();
-    for (int peer = 0; peer < mesh_.size(); ++peer) peers_.forget(peer, FrameKind::progress);
-    broadcast({.kind = FrameKind::question});
-  }
-
-  void answer(int peer) {
-    PeerProgress mine;
-    const auto size = program_.ranks[own_.front()].instructions.size();
-    mine.states.reserve(size);
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const Index index = prerequisites_.index(own_.front(), i);
-      mine.states.push_back(interpreter_.ended(index) ? 2 : interpreter_.begun(index) ? 1 : 0);
-      if (mine.states.back() != 1) continue;
-      if (const auto lack = transport_.lacks(i)) mine.lacks.push_back({i, *lack});
-    }
-    mesh_.send(peer, {.kind = FrameKind::progress, .step = interpreter_.step()}, to_bytes(mine));
-  }
-
-  // 0: not begun, 1: begun, 2: ended.
-  [[nodiscard]] int state(const Interpreter& run, Index index) const {
-    const auto rank = static_cast<int>(prerequisites_.rank(index));
-    if (rank == me_) return run.ended(index) ? 2 : run.begun(index) ? 1 : 0;
-    if (!peers_.has(rank, FrameKind::progress)) return 0;
-    const int step = peers_.frame(rank, FrameKind::progress).step;
-    if (step != run.step()) return step > run.step() ? 2 : 0;
-    return peers_.state(rank, prerequisites_.instruction(index));
-  }
-
-  [[nodiscard]] std::optional<Lack> lacks(const Interpreter& run, Index index) const {
-    const auto rank = static_cast<int>(prerequisites_.rank(index));
-    const std::uint32_t instruction = prerequisites_.instruction(index);
-    if (rank == me_) return transport_.lacks(instruction);
-    if (peers_.frame(rank, FrameKind::progress).step != run.step()) return std::nullopt;
-    return peers_.lacks(rank, instruction);
-  }
-
-  // Once everybody who is there has answered: does the step still get on?
-  std::optional<Failure> judge(const Interpreter& run) {
-    const auto waited = Clock::now() - asked_at_;
-    if (!peers_.all_have(FrameKind::progress)) {
-      if (waited > 500ms) ask();
-      return std::nullopt;
-    }
-    asking_ = false;
-    ask_again_ = Clock::now() + 200ms;
-    const Progress progress{
-        .begun = [&](Index index) { return state(run, index) > 0; },
-        .ended = [&](Index index) { return state(run, index) == 2; },
-        .gone = [&](std::uint32_t rank) { return peers_.gone(static_cast<int>(rank)); },
-        .lacks = [&](Index index) { return lacks(run, index); }};
-    const std::optional<ChainEnd> found = first_hopeless(run, progress);
-    if (!found) return peers_.first_gone() ? someone_is_gone(run) : std::nullopt;
-    // What was on its way when the others answered has arrived by the next time.
-    const bool sure = found->kind == ChainEnd::Kind::gone ||
-                      (suspected_ == found->last && suspected_in_ == run.step());
-    suspected_ = found->last;
-    suspected_in_ = run.step();
-    if (!sure) return std::nullopt;
-    return failure_at(program_, matching_, prerequisites_, progress, *found, run.step());
-  }
-
-  // Of what has begun here and does not end, the first that waits for somebody who is gone, or, if
-  // it is late, for what will not come; none if all wait for what is under way.
-  [[nodiscard]] std::optional<ChainEnd> first_hopeless(const Interpreter& run,
-                                                       const Progress& progress) const {
-    const auto size = static_cast<std::uint32_t>(program_.ranks[own_.front()].instructions.size());
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const Index index = prerequisites_.index(own_.front(), i);
-      if (!run.begun(index) || run.ended(index)) continue;
-      const bool late = run.now() - run.begun_at(index) > deadline(run.instruction(index));
-      if (!late && !peers_.first_gone()) continue;
-      const ChainEnd end = chain_end(program_, matching_, prerequisites_, progress, index);
-      if (end.kind == ChainEnd::Kind::gone) return end;
-      if (end.kind != ChainEnd::Kind::busy && late) return end;
-    }
-    return std::nullopt;
-  }
-
-  // A rank is gone that nothing here waits for yet.
-  std::optional<Failure> someone_is_gone(const Interpreter& run) const {
-    const int peer = peers_.first_gone().value_or(me_);
-    const auto size = static_cast<std::uint32_t>(program_.ranks[own_.front()].instructions.size());
-    std::uint32_t next = 0;
-    while (next + 1 < size && run.ended(prerequisites_.index(own_.front(), next))) ++next;
-    return Failure{me_, next, run.step(),
-                   fmt::format("{} cannot go on: rank {} {}",
-                               called(program_.ranks[own_.front()],
-                                      program_.ranks[own_.front()].instructions[next]),
-                               peer, peers_.gone(peer)),
-                   peer};
-  }
-
   const Program& program_;
   const ProcessSettings settings_;
   Mesh& mesh_;
@@ -420,13 +283,10 @@ class RankRun::Session final : public Mesh::Listener, public Watch {
   const std::vector<std::uint32_t> own_;
   Interpreter interpreter_;
   Peers peers_;
+  StepWatch watch_;
   std::vector<RankTimeline> measured_;  // [step] of this rank
   std::int64_t offset_ = 0;             // ns to add to this clock for rank 0's
   Clock::time_point last_heartbeat_;
-  bool asking_ = false;
-  Clock::time_point asked_at_, ask_again_;
-  Index suspected_ = 0;
-  int suspected_in_ = -1;
   int step_ = 0;
   bool told_ = false;
 };
