@@ -31,6 +31,7 @@ class TrainedApart {
     bool has_optimizer = false;
     OptimizerShape optimizer{};
     bool is_consecutive = false;  // all steps as one program
+    Compression compression{};    // of messages
   };
 
   // A family of each kind at two sizes, with and without reductions, norm and tied parameters,
@@ -46,6 +47,9 @@ class TrainedApart {
         all.push_back({family, ranks, true, {.validation = Validation::after}, ranks == 4});
       }
     }
+    // Messages packed on their way.
+    all.push_back({.family = "zbv", .ranks = 2, .has_optimizer = true, .compression = kMixed});
+    all.push_back({.family = "dualpipe", .ranks = 4, .compression = kMixed});
     // Side by side, parameters sharded.
     all.push_back(
         {"1f1b", 2, true, {.data_parallel = 2, .sharding = sharded(Resharding::after_use, 1)}});
@@ -123,6 +127,7 @@ class TrainedApart {
 
  private:
   static constexpr reference::Sgd kSgd{.rate = 0.5F, .clip = 0.1F};
+  static constexpr Compression kMixed{.activations = DataType::fp8, .gradients = DataType::bf16};
 
   // The number of microbatches divides evenly by nothing much, where the family lets it.
   static Problem problem_of(const Sample& sample) {
@@ -133,6 +138,7 @@ class TrainedApart {
       ++m;
     }
     Problem problem = family_problem(family, sample.ranks, family.default_chunks, m);
+    problem.compression = sample.compression;
     return sample.has_optimizer ? with_optimizer(std::move(problem), sample.optimizer) : problem;
   }
 
