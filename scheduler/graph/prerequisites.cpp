@@ -16,7 +16,8 @@ Prerequisites::Prerequisites(const Program& program, const ExecutionModel& execu
   ranks_.reserve(counts_.size());
   bases_.reserve(program.ranks.size());
   Edges edges;
-  edges.at_end.reserve(2 * counts_.size());
+  edges.at_begin.reserve(counts_.size());
+  edges.at_end.reserve(3 * counts_.size());
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const RankProgram& list = program.ranks[rank];
     const auto base = static_cast<Index>(ranks_.size());
@@ -49,7 +50,12 @@ void Prerequisites::add_events(const RankProgram& rank, Index base, Edges& edges
 
 void Prerequisites::add_queues(const Program& program, const RankProgram& rank, Index base,
                                const ExecutionModel& execution, Edges& edges) {
-  std::vector<Index> on_stream(rank.streams.size(), kNone);
+  // The last instruction on a stream, and whether it holds the stream until it ends.
+  struct OnStream {
+    Index last = kNone;
+    bool holds = true;
+  };
+  std::vector<OnStream> on_stream(rank.streams.size());
   std::vector<Index> on_communicator(program.communicators.size(), kNone);
   std::vector<Index> in_queue(static_cast<std::size_t>(std::max(execution.hardware_queues, 0)),
                               kNone);
@@ -58,18 +64,15 @@ void Prerequisites::add_queues(const Program& program, const RankProgram& rank, 
     if (last != kNone) list.push_back({last, index});
     last = index;
   };
-  // Of the last instruction on each stream: does it hold the stream until it ends?
-  std::vector<bool> holds(rank.streams.size(), true);
-  for (std::size_t i = 0; i < rank.instructions.size(); ++i) {
-    const Instruction& instruction = rank.instructions[i];
-    const auto index = static_cast<Index>(base + i);
-    const StreamId stream = instruction.stream;
+  auto index = base;
+  for (const Instruction& instruction : rank.instructions) {
     const bool is_transfer = instruction.kind == InstructionKind::transfer;
     const bool moves_data = is_transfer || instruction.kind == InstructionKind::collective;
     if (!(is_transfer && execution.independent_transfers)) {
-      follow(on_stream[stream], index, holds[stream] ? edges.at_end : edges.at_begin);
-      holds[stream] = !is_transfer || !releases_stream_at_begin(execution.semantics,
-                                                                rank.transfers_of(instruction));
+      OnStream& stream = on_stream[instruction.stream];
+      follow(stream.last, index, stream.holds ? edges.at_end : edges.at_begin);
+      stream.holds = !is_transfer ||
+                     !releases_stream_at_begin(execution.semantics, rank.transfers_of(instruction));
     }
     if (moves_data && execution.serial_communicators) {
       follow(on_communicator[instruction.communicator], index, edges.at_end);
@@ -78,7 +81,10 @@ void Prerequisites::add_queues(const Program& program, const RankProgram& rank, 
       follow(launch, index,
              execution.launch_order == LaunchOrder::serial ? edges.at_end : edges.at_begin);
     }
-    if (!in_queue.empty()) follow(in_queue[stream % in_queue.size()], index, edges.at_begin);
+    if (!in_queue.empty()) {
+      follow(in_queue[instruction.stream % in_queue.size()], index, edges.at_begin);
+    }
+    ++index;
   }
 }
 
