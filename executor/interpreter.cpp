@@ -194,11 +194,10 @@ bool Interpreter::call(Index index, std::uint32_t rank, const Instruction& what)
   RankMemory& memory = parts_.memories[rank];
   const auto accesses = parts_.program.ranks[rank].accesses_of(what);
   for (const Access& access : accesses) {
-    if (!memory.finds(access)) {
+    if (!memory.use(access)) {
       fail(index, memory.complaint(access));
       return false;
     }
-    memory.wrote(access);
   }
   try {
     parts_.compute.run({.rank = static_cast<Rank>(rank),

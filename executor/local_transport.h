@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,25 +16,17 @@ class LocalTransport final : public Transport {
  public:
   // Everything given must outlive it.
   LocalTransport(const Program& program, const Matching& matching, Semantics semantics,
-                 std::vector<RankMemory>& memories, Posting posting = Posting::any_thread)
-      : matching_(matching),
-        exchange_(program, matching, semantics, memories, posting),
+                 std::vector<RankMemory>& memories)
+      : exchange_(program, matching, semantics, memories, Posting::any_thread),
         meetings_(program, memories) {}
 
   void begin_step(int /*step*/, Listener& listener) override {
     listener_ = &listener;
-    exchange_.clear();
     meetings_.clear();
   }
 
   void post(Matching::End end) override {
-    Exchange::Outcome outcome = exchange_.post(end.rank, end.transfer);
-    if (outcome.fault) {
-      const Matching::End at = outcome.fault->at;
-      return listener_->transfer_failed(at, std::move(outcome.fault->reason), at.rank);
-    }
-    if (outcome.other) listener_->transfer_ended(matching_.partner(end.rank, end.transfer));
-    if (outcome.mine) listener_->transfer_ended(end);
+    exchange_.post(exchange_.id(end.rank, end.transfer), *this);
   }
 
   void arrive(std::uint32_t rank, std::uint32_t instruction) override {
@@ -47,8 +40,15 @@ class LocalTransport final : public Transport {
     }
   }
 
+  // What the exchange tells.
+  void transfer_ended(const Exchange::End& end) {
+    listener_->transfer_ended({end.rank, exchange_.transfer(end)});
+  }
+  void transfer_failed(const Exchange::End& end, std::string reason) {
+    listener_->transfer_failed({end.rank, exchange_.transfer(end)}, std::move(reason), end.rank);
+  }
+
  private:
-  const Matching& matching_;
   Exchange exchange_;
   Meetings meetings_;
   Listener* listener_ = nullptr;

@@ -52,9 +52,7 @@ std::string Meetings::use(const Member& member) {
   if (what.slot == kNone) return {};
   const Access access{.slot = what.slot, .version = what.version & 0x7fffffffU, .is_write = 1};
   RankMemory& memory = memories_[member.rank];
-  if (!memory.finds(access)) return memory.complaint(access);
-  memory.wrote(access);
-  return {};
+  return memory.use(access) ? std::string() : memory.complaint(access);
 }
 
 Buffer Meetings::data(const Member& member) {

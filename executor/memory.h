@@ -28,18 +28,22 @@ class RankMemory {
   }
   [[nodiscard]] BufferPool pool(std::uint32_t slot) const { return slots_[slot].pool; }
 
+  // Which version a slot holds; stays where it is.
+  [[nodiscard]] std::uint32_t& version(std::uint32_t slot) { return versions_[slot]; }
+
   // A new step: no slot holds anything.
   void clear();
-  // Does an instruction find the versions it names? A read must find its version, a write the one
-  // before its own. What is wrong, in words; nothing if all is well.
-  [[nodiscard]] bool finds(const Access& access) const {
-    return versions_[access.slot] + access.is_write == access.version;
+  // An instruction uses a slot: a read must find its version, a write the one before its own, and
+  // makes its own. False if it does not find it; nothing changes then.
+  [[nodiscard]] bool use(const Access& access) {
+    std::uint32_t& held = versions_[access.slot];
+    if (access.is_write == 0) return held == access.version;
+    if (held + 1 != access.version) return false;
+    held = access.version;
+    return true;
   }
+  // What is wrong with a use that does not find its version, in words.
   [[nodiscard]] std::string complaint(const Access& access) const;
-  // The instruction is done: what it wrote is there.
-  void wrote(const Access& access) {
-    if (access.is_write) versions_[access.slot] = access.version;
-  }
 
  private:
   std::span<const BufferSlot> slots_;

@@ -70,9 +70,7 @@ std::string MeshCollectives::use(const Call& call) {
   if (call.what.slot == kNone) return {};
   const Access access{
       .slot = call.what.slot, .version = call.what.version & 0x7fffffffU, .is_write = 1};
-  if (!memory_.finds(access)) return memory_.complaint(access);
-  memory_.wrote(access);
-  return {};
+  return memory_.use(access) ? std::string() : memory_.complaint(access);
 }
 
 // ---- What is sent ---------------------------------------------------------------------------

@@ -52,12 +52,9 @@ std::string MeshTransport::use(std::uint32_t k) {
   if (what.slot == kNone) return {};
   const Access access{
       .slot = what.slot, .version = what.version & 0x7fffffffU, .is_write = what.is_send ? 0U : 1U};
-  if (!memory_.finds(access)) {
-    return fmt::format("rank {} {} {}: {}", rank_, what.is_send ? "sends" : "receives",
-                       describe(what.payload), memory_.complaint(access));
-  }
-  memory_.wrote(access);
-  return {};
+  if (memory_.use(access)) return {};
+  return fmt::format("rank {} {} {}: {}", rank_, what.is_send ? "sends" : "receives",
+                     describe(what.payload), memory_.complaint(access));
 }
 
 void MeshTransport::post(Matching::End end) {
