@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -15,7 +16,9 @@
 #include "executor/virtual_streams.h"
 #include "reference/model_compute.h"
 #include "scheduler/passes/compile.h"
+#include "scheduler/passes/in_steps.h"
 #include "scheduler/problem/copies.h"
+#include "scheduler/problem/steps.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "simulator/simulate.h"
@@ -179,6 +182,58 @@ TEST(Sharding, TrainsWhateverThePipeline) {
       pipeline = with_keeping(std::move(pipeline), std::move(keeping));
       expect_training(backend, Trainee(family, pipeline, shape_for(seed, 2, sharding)), seed);
       ++seed;
+    }
+  }
+}
+
+// No barrier between steps: what the next one gathers is what the last has stepped to.
+TEST(Sharding, TrainsConsecutiveSteps) {
+  exec::VirtualStreams backend;
+  const reference::Sgd sgd{.rate = 0.5F, .clip = 0.1F};
+  std::uint64_t seed = 0;
+  for (const char* name : {"1f1b", "interleaved-1f1b", "zbv", "dualpipe"}) {
+    const Family& family = *find_family(name);
+    for (const Sharding& sharding : policies()) {
+      SCOPED_TRACE(std::string(name) + " seed=" + std::to_string(seed));
+      const Trainee trainee(family, *problem_for(family, 2), shape_for(seed, 2, sharding));
+      const Program all = in_steps(trainee.problem, trainee.program, kSteps);
+      const Diagnostics faults = verify(in_steps(trainee.problem, kSteps), all).diagnostics;
+      ASSERT_TRUE(faults.empty()) << faults.front().rule << ": " << faults.front().message;
+      ModelCompute compute(trainee.model, trainee.problem, sgd, {}, kSteps);
+      const exec::RunResult run = backend.run(all, compute, {.seed = seed++});
+      ASSERT_FALSE(run.failure) << run.failure->reason;
+      const auto expected =
+          reference::single_process_training(trainee.model, trainee.problem, sgd, kSteps);
+      EXPECT_TRUE(compute.result() == expected.last);
+      EXPECT_TRUE(compute.parameters() == expected.parameters);
+    }
+  }
+}
+
+// With the norm every rank skips a step that is not finite, without it those whose shards are not.
+TEST(Sharding, SkipsWhatIsNotFinite) {
+  exec::VirtualStreams backend;
+  const reference::Sgd sgd{.rate = 0.5F, .clip = 0.1F};
+  for (const char* name : {"1f1b", "interleaved-1f1b", "zbv", "dualpipe"}) {
+    const Family& family = *find_family(name);
+    for (const bool global_norm : {true, false}) {
+      OptimizerShape shape = shape_for(1, 2, sharded(Resharding::after_use, 1));
+      shape.global_norm = global_norm;
+      const Trainee trainee(family, *problem_for(family, 2), shape);
+      // Seen by the second pipeline; the element is of the first one's shard.
+      const auto microbatch = static_cast<Microbatch>(trainee.problem.microbatches - 2);
+      const reference::Poison poison{.step = 1,
+                                     .op = {OpKind::backward_weight, 0, 1, microbatch},
+                                     .value = std::numeric_limits<float>::infinity()};
+      ModelCompute compute(trainee.model, trainee.problem, sgd, poison);
+      const auto run = backend.run(trainee.program, compute, {.steps = kSteps, .seed = 7});
+      ASSERT_FALSE(run.failure) << run.failure->reason;
+      const auto expected =
+          reference::single_process_training(trainee.model, trainee.problem, sgd, kSteps, poison);
+      ASSERT_EQ(expected.skipped.size(), 1U);
+      EXPECT_EQ(expected.skipped[0].whole, global_norm);
+      EXPECT_TRUE(compute.skipped() == expected.skipped) << name;
+      EXPECT_TRUE(compute.parameters() == expected.parameters) << name;
     }
   }
 }
