@@ -40,11 +40,15 @@ void BudgetMeter::spend() {
   last_ = now;
 }
 
+void BudgetMeter::reserve(Clock::duration answer) {
+  if (ops_ >= kOpsToTime) answer_ = std::max(answer_, answer);
+}
+
 double BudgetMeter::share() const {
   if (!time_) return static_cast<double>(spent_) / static_cast<double>(total_);
   if (enough_ != nullptr && enough_->load(std::memory_order_relaxed)) return 1;
   const Time whole = std::max(*time_, Time{1});
-  const auto passed = Clock::now() - begin_;
+  const auto passed = Clock::now() - begin_ + answer_;
   return std::chrono::duration<double>(passed +
                                        std::min<Clock::duration>(2 * longest_, whole / 10)) /
          std::chrono::duration<double>(whole);

@@ -54,8 +54,10 @@ class BudgetMeter {
   BudgetMeter(const SearchBudget& budget, std::size_t ops, Clock::time_point begin = Clock::now());
 
   void spend();  // an iteration
-  // The share that is spent, 1 when nothing is left, or not enough for one more iteration and an
-  // answer, each as long as the longest iteration.
+  // The answer will take about so long, once nothing more is tried.
+  void reserve(Clock::duration answer);
+  // The share that is spent, 1 when nothing is left beside what is reserved, or not enough for two
+  // more iterations as long as the longest.
   [[nodiscard]] double share() const;
   [[nodiscard]] bool is_spent() const { return share() >= 1; }
   [[nodiscard]] std::int64_t iterations() const { return spent_; }
@@ -71,6 +73,7 @@ class BudgetMeter {
   Clock::time_point begin_;
   Clock::time_point last_;  // spent
   Clock::duration longest_{0};
+  Clock::duration answer_{0};
 };
 
 }  // namespace counterflow
