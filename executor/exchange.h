@@ -99,6 +99,8 @@ class Exchange {
   std::vector<std::vector<std::byte>> buffers_;  // [id] of sends, where they are buffered
 };
 
+static_assert(sizeof(Exchange::End) == 32);
+
 inline bool Exchange::meets(std::uint8_t side, End& send) const {
   constexpr std::uint8_t kBoth = kSend | kReceive;
   if (one_thread_) {
