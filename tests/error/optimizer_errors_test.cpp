@@ -12,7 +12,10 @@ class OptimizerError : public ::testing::TestWithParam<OverrideCase> {};
 
 TEST_P(OptimizerError, IsRefused) {
   const OverrideCase& c = GetParam();
-  EXPECT_EQ(refusal(kGoodConfig, c.overrides), "--set " + c.overrides.back() + ": " + c.message);
+  const std::string message = refusal(kGoodConfig, c.overrides);
+  // A long one is cut short.
+  EXPECT_EQ(message.find("--set " + c.overrides.back().substr(0, 60)), 0U) << message;
+  EXPECT_TRUE(message.ends_with(": " + c.message)) << message;
 }
 
 INSTANTIATE_TEST_SUITE_P(

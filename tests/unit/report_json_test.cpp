@@ -70,7 +70,7 @@ TEST(ReportJson, HasConsecutiveStepsWhereTheyWereRun) {
   EXPECT_EQ(steps["steady_step_ns"], 75'000);
   EXPECT_EQ(steps["peak_memory_bytes"], (std::vector<int>{5, 7}));
   const std::string text = summary(report);
-  EXPECT_NE(text.find("steady step         75 us   of 3 consecutive ones, all 250 us"),
+  EXPECT_NE(text.find("steady step          75 us   of 3 consecutive ones, all 250 us"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("over all steps, by rank 1"), std::string::npos) << text;
