@@ -27,7 +27,7 @@ struct Segment {
 // gradients here.
 class Shards {
  public:
-  // Problem and sums must outlive it.
+  // The problem must outlive it.
   Shards(const Problem& problem, const GradientSums& sums);
 
   [[nodiscard]] bool any() const { return problem_.optimizer && problem_.optimizer->sharding; }
@@ -64,7 +64,7 @@ class Shards {
 
  private:
   const Problem& problem_;
-  const GradientSums& sums_;
+  const GradientSums sums_;
   const ShardedParameters parameters_;
 };
 

@@ -106,7 +106,7 @@ class RankSharding {
         rank_(program.ranks[rank]),
         number_(static_cast<Rank>(rank)),
         first_slot_(static_cast<std::uint32_t>(rank_.slots.size())),
-        adders_left_(plan.sums.size()) {}
+        steps_left_(plan.sums.size()) {}
 
   void insert() {
     add_shards();
@@ -145,7 +145,7 @@ class RankSharding {
     }
     // Each sum is held whole until the last step that reads it.
     for (const Chunk& chunk : problem_.placement.chunks_of(number_)) {
-      for (const GradientSums::Id id : plan_.sums.of(chunk.stage)) ++adders_left_[id];
+      for (const GradientSums::Id id : plan_.sums.of(chunk.stage)) ++steps_left_[id];
     }
   }
 
@@ -243,7 +243,7 @@ class RankSharding {
     copy(accesses);
     const Stage stage = instruction.op.stage;
     for (const GradientSums::Id id : plan_.sums.of(stage)) {
-      if (--adders_left_[id] == 0) {
+      if (--steps_left_[id] == 0) {
         program_.kernels[instruction.kernel].frees += plan_.sums[id].size;
       }
     }
@@ -412,7 +412,7 @@ class RankSharding {
   std::map<Op, std::uint32_t> kernels_;
   std::optional<StreamId> stream_;
   std::map<CommunicatorId, std::uint32_t> called_;  // how many collectives of each so far
-  std::vector<int> adders_left_;                    // [sum] whose step has not come
+  std::vector<int> steps_left_;                    // [sum] that have not read it
   std::set<GradientSums::Id> added_;                // to which something was added
 };
 

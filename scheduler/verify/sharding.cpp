@@ -111,7 +111,7 @@ class ShardingChecker {
     if (found == held_.end()) return report(index, "gathers what no UNSHARD has put in its place");
     const Unit unit = found->second;
     if (collective.kind != CollectiveKind::all_gather) {
-      return report(index, fmt::format("is a {}; {} needs an all_gather", name(collective.kind),
+      return report(index, fmt::format("calls {}; {} needs an all_gather", name(collective.kind),
                                        described(unit)));
     }
     if (program_.communicators[communicator].members != parameters_.holders(unit.stage)) {

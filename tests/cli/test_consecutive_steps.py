@@ -33,7 +33,7 @@ def test_the_steady_step(counterflow, config, schedule, optimizer, step):
     assert steps["steady_step_ns"] == step * MS
     assert steps["makespan_ns"] >= 5 * step * MS
     text = counterflow("simulate", path, "--steps", 6, code=0).out
-    assert f"steady step         {step} ms" in text
+    assert f"steady step          {step} ms" in text
     assert "of 6 consecutive ones" in text
 
 
@@ -77,7 +77,7 @@ def test_a_file_with_communication_may_be_repeated(counterflow, config, tmp_path
     [
         (("simulate", "--steps", 0), "--steps"),
         (("simulate", "--steps", 1001), "--steps"),
-        (("simulate", "--steps", 2, "--scenario", "x.yaml"), "--scenario excludes --steps"),
+        (("simulate", "--steps", 2, "--scenario", "x.yaml"), "--steps excludes --scenario"),
         (("run", "--consecutive"), "--consecutive requires --steps"),
     ],
 )

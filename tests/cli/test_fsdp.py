@@ -8,7 +8,7 @@ import pytest
 CONFIG = """\
 pipeline: {ranks: 2, microbatches: 4, chunks: 2, schedule: interleaved-1f1b}
 stages: {forward: 10ms, backward_input: 10ms, backward_weight: 10ms, activation: 1GiB}
-links: {latency: 1ms, bandwidth: 1GB/s}
+links: {latency: 1ms, bandwidth: 1GB/s, message: 4B}
 memory: {static: 4GiB}
 optimizer: {data_parallel: 2, gradients: 4MiB, step: 2ms, global_norm: true, fsdp: {parameters: 2MiB%s}}
 """

@@ -281,7 +281,7 @@ TEST(ShardingRule, OtherMembersOtherKindsOtherSizesOtherUnits) {
   {
     TwoStages broken(sharded(Resharding::after_use, 1));
     gathers_of(broken.program, [](Collective& c) { c.kind = CollectiveKind::all_reduce; });
-    EXPECT_NE(broken.faults().find("is a all_reduce; unit 0 of the parameters of stage 0 needs an "
+    EXPECT_NE(broken.faults().find("calls all_reduce; unit 0 of the parameters of stage 0 needs an "
                                    "all_gather"),
               std::string::npos)
         << broken.faults();
