@@ -412,7 +412,7 @@ class RankSharding {
   std::map<Op, std::uint32_t> kernels_;
   std::optional<StreamId> stream_;
   std::map<CommunicatorId, std::uint32_t> called_;  // how many collectives of each so far
-  std::vector<int> steps_left_;                    // [sum] that have not read it
+  std::vector<int> steps_left_;                     // [sum] that have not read it
   std::set<GradientSums::Id> added_;                // to which something was added
 };
 
