@@ -86,4 +86,4 @@ def test_a_limit_holds_for_what_is_gathered(counterflow, config, tmp_path):
     counterflow("verify", config(text), code=0)
     text = (CONFIG % "").replace("memory: {", f"memory: {{limit: {most - 1}B, ")
     refused = counterflow("verify", config(text), code=1)
-    assert "with what it gathers" in refused.out
+    assert "with what it gathers" in refused.err
