@@ -146,7 +146,7 @@ def test_an_optimizer_with_nothing_to_do_is_said(counterflow, config):
 
 def test_steps_that_a_file_without_transfers_names_are_said_not_to_be_used(counterflow, config):
     """An order of computes has no place for them."""
-    text = "pipeline: {ranks: 2, microbatches: 1, placement: loop}\n" + "stages: {forward: 1ms}\n"
+    text = "pipeline: {ranks: 2, microbatches: 1, placement: loop}\n" + "stages: {forward: 1ms, backward_input: 1ms, backward_weight: 1ms}\n"
     path = config(text)
     (path.parent / "order.csv").write_text("0F0,0B0,0STEP\n1F0,1B0,1REDUCE_GRAD,1STEP\n")
     report = counterflow("simulate", path, "--schedule", "order.csv", "--json", code=0).json
