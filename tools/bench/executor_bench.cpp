@@ -20,12 +20,14 @@ void BM_Interpreter(benchmark::State& state, std::uint64_t seed) {
   const Problem problem =
       even_problem(family, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), 2);
   const Program program = compile(problem, generate(family, problem));
-  constexpr int kSteps = 8;
+  constexpr int kSteps = 32;
   exec::VirtualStreams backend;
   Nothing compute;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        backend.run(program, compute, {.steps = kSteps, .seed = seed}).steps.size());
+    benchmark::DoNotOptimize(backend.run(
+        program, compute, {.steps = kSteps, .seed = seed, .measured = [](const Timeline& step) {
+                             benchmark::DoNotOptimize(step.ranks.data());
+                           }}));
   }
   const double instructions = static_cast<double>(program.size()) * kSteps;
   state.counters["ns_per_instruction"] =
