@@ -89,8 +89,9 @@ std::vector<Schedule> family_schedules(const Problem& problem, std::optional<Dea
   std::vector<const Family*> order;
   for (const Family& family : families()) order.push_back(&family);
   if (deadline) {
-    std::ranges::stable_partition(order,
-                                  [](const Family* family) { return family->splits_backward; });
+    // Not its namesake of ranges: clang 14 cannot make what that returns.
+    std::stable_partition(order.begin(), order.end(),
+                          [](const Family* family) { return family->splits_backward; });
   }
   std::vector<Schedule> schedules;
   for (const Family* family : order) {
