@@ -16,6 +16,7 @@
 #include "scheduler/partition/refine.h"
 #include "scheduler/problem/keep_together.h"
 #include "scheduler/problem/stages_from_layers.h"
+#include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 
 namespace counterflow {
@@ -216,6 +217,16 @@ std::vector<Candidate> candidates(const Asked& asked) {
     }
   }
   if (all.empty()) throw InputError(refusal);
+  // How many activations a schedule holds does not depend on the cut.
+  const auto holds_too_many = [](const Candidate& candidate) {
+    Problem counted = candidate.plan.problem;
+    counted.limits.bytes.clear();
+    return !verify(counted, candidate.plan.schedule).empty();
+  };
+  if (!all.front().plan.problem.limits.activations.empty() &&
+      !std::ranges::all_of(all, holds_too_many)) {
+    std::erase_if(all, holds_too_many);
+  }
   return all;
 }
 

@@ -160,8 +160,11 @@ class ChoiceSearch {
       try_least(least);
     }
     bound_ = lower_bound_of_choices(problem_, BoundEffort::quick);
-    for (const Choice& choice : seeded_) probe(choice);
-    if (!is_done()) probe_ranks();
+    // However little is left of the budget: never worse than a seed.
+    for (const Choice& choice : seeded_) {
+      if (!is_done()) probe(choice);
+    }
+    if (may_probe()) probe_ranks();
     if (!is_done()) probe_stages();
     if (!is_done() && meter_.share() < 1) attempt(best_, 1 - meter_.share(), true);
     ChosenSearch found{chosen(problem_, best_), std::move(*result_)};
@@ -250,7 +253,7 @@ class ChoiceSearch {
 
   // A short search, where it can be of use. One that finds nothing is no answer.
   bool probe(const Choice& choice) {
-    if (!may_probe() || choice == best_) return false;
+    if (choice == best_) return false;
     if (std::ranges::find(tried_, choice) != tried_.end()) return false;
     tried_.push_back(choice);
     const Problem problem = chosen(problem_, choice);
@@ -281,7 +284,7 @@ class ChoiceSearch {
             if (rank < end && options_of(problem_, s) >= way) choice[s] = way;
           }
         }
-        probe(choice);
+        if (may_probe()) probe(choice);
       }
     }
   }
@@ -295,7 +298,7 @@ class ChoiceSearch {
         for (std::uint8_t way = 0; way <= ways && ways > 0; ++way) {
           Choice choice = best_;
           choice[s] = way;
-          better |= probe(choice);
+          better |= may_probe() && probe(choice);
         }
       }
     }

@@ -164,11 +164,13 @@ class Search {
     const bool large = decoder_.model().ops() > kReplayOps && few < problem_.microbatches;
     if (large) {
       by = "replay";
-      rules = ranked(with_microbatches(problem_, few), is_for_span(), rules, meter_, kRankingShare,
-                     [this, by](const PriorityRule& rule) {
-                       try_rule(decoder_, rule, by);
-                       return is_done();
-                     });
+      std::vector<PriorityRule> best =
+          ranked(with_microbatches(problem_, few), is_for_span(), rules, meter_,
+                 meter_.share() + kRankingShare, [this, by](const PriorityRule& rule) {
+                   try_rule(decoder_, rule, by);
+                   return is_done();
+                 });
+      if (!best.empty()) rules = std::move(best);
     }
     const auto orders_of_microbatches = microbatch_sequences(problem_);
     std::vector<std::unique_ptr<Decoder>> decoders;
@@ -272,6 +274,11 @@ class Search {
     const auto consider = [&](Schedule schedule, std::string by) {
       const Time cost = objective_(schedule);
       const Time makespan = evaluator.makespan(schedule);
+      // Where time did not suffice for all seeds.
+      if (makespan < found.best_makespan) {
+        found.fastest = schedule;
+        found.best_makespan = makespan;
+      }
       if (std::pair(cost, makespan) >= std::pair(best, found.makespan)) return;
       best = cost;
       found.makespan = makespan;
@@ -292,9 +299,10 @@ class Search {
   SearchResult result() {
     SearchResult result;
     if (elite_.empty() && seed_ == nullptr) {
-      throw InfeasibleError(
+      throw InfeasibleError(fmt::format(
           "no order was found within the memory limits, though none of them is below what one "
-          "microbatch needs on its rank; raise memory.limit");
+          "microbatch needs on its rank; raise {}",
+          problem_.limits.bytes.empty() ? "memory.limit_activations" : "memory.limit"));
     }
     result.lower_bound = bound_of_makespan_.value;
     result.bound_argument = bound_of_makespan_.argument;

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "scheduler/error.h"
 #include "scheduler/graph/evaluate.h"
 #include "scheduler/verify/verify.h"
+#include "schedules/registry.h"
 #include "tests/support/cases.h"
 #include "tests/support/orders.h"
 #include "tests/support/problems.h"
@@ -51,6 +53,33 @@ TEST(Search, MoreMemoryNeverCostsTime) {
       EXPECT_EQ(found.makespan, Time{27});
     }
   }
+}
+
+// The time may be over before anything is found.
+TEST(Search, FindsAnOrderHoweverLittleTimeThereIs) {
+  Problem problem =
+      testing::uniform_problem(PlacementKind::v, 8, 2, 128, Time{10}, Time{11}, Time{8}, Time{1});
+  problem.limits.activations.assign(8, 4);
+  SearchBudget budget;
+  budget.time = Time{1};
+  const SearchResult found = search(problem, {}, budget);
+  EXPECT_EQ(testing::text(verify(problem, found.schedule)), "");
+}
+
+// What is fastest is so among all that was looked at, seeds too that there was no time for.
+TEST(Search, NothingItHasIsFasterThanTheFastest) {
+  const Problem problem =
+      testing::uniform_problem(PlacementKind::loop, 4, 1, 8, Time{10}, Time{11}, Time{8}, Time{1});
+  const std::vector<Schedule> seeds{generate(*find_family("gpipe"), problem),
+                                    generate(*find_family("zb-h1"), problem)};
+  SearchBudget budget;
+  budget.time = Time{1};
+  const SearchResult found = search(problem, seeds, budget, [&](const Schedule& schedule) {
+    return Evaluator(problem).makespan(schedule);
+  });
+  EXPECT_EQ(found.best_makespan, Evaluator(problem).makespan(found.fastest));
+  EXPECT_LE(found.best_makespan, found.makespan);
+  EXPECT_LE(found.best_makespan, Evaluator(problem).makespan(seeds[1]));
 }
 
 TEST(Search, NamesTheRankWhoseMemoryIsTooSmall) {

@@ -200,6 +200,17 @@ TEST(Choices, ServeAnotherGoalUnderTheChoiceOrWithAllKept) {
   EXPECT_LE(quickest.result.lower_bound, quickest.result.makespan);
 }
 
+TEST(Choices, AreNoWorseThanASeedHoweverLittleTimeThereIs) {
+  const Problem problem = problem_of(kConfig, {"memory.limit=120B"});
+  SearchBudget thorough;
+  thorough.iterations = 2'000;
+  const ChosenSearch found = search_choices(problem, {}, thorough);
+  SearchBudget no_time;
+  no_time.time = Time{1};
+  const std::vector<Schedule> seeds{found.result.schedule};
+  EXPECT_LE(search_choices(problem, seeds, no_time).result.makespan, found.result.makespan);
+}
+
 TEST(Choices, SeedsKeepTheirMovesWhereTheyAreFaultless) {
   const Problem problem = one_stage(kRecompute, 2);
   const Schedule early = testing::order("0F0,0RECOMPUTE0,0F1,0B0,0RECOMPUTE1,0B1\n");
