@@ -47,7 +47,7 @@ std::vector<PriorityRule> ranked(const Problem& smaller, bool for_span,
   std::vector<std::pair<std::int64_t, PriorityRule>> tried;
   std::int64_t best = SearchModel::kUnlimited;
   for (const PriorityRule& rule : rules) {
-    if (meter.share() >= until && !tried.empty()) break;
+    if (meter.share() >= until) break;
     meter.spend();
     // Far from the best here is far from it there.
     const std::int64_t cutoff = best >= SearchModel::kUnlimited ? best : best + best / 20 + 1;

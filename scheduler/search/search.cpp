@@ -95,7 +95,7 @@ class Search {
       meter_.reserve(BudgetMeter::Clock::now() - begin);
     }
     if (!is_done()) raise_bound();
-    if (!is_listed()) list_schedules();
+    if (has_nothing() || !is_listed()) list_schedules();
     const bool exactly =
         !is_for_span() && decoder_.model().ops() <= kExactOps && is_exactly_solvable(problem_);
     if (!is_done()) improve(exactly ? improve_share() : 1);
@@ -108,6 +108,7 @@ class Search {
  private:
   [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
   [[nodiscard]] bool is_done() const { return elite_.best() <= bound_ || meter_.is_spent(); }
+  [[nodiscard]] bool has_nothing() const { return elite_.empty() && seed_ == nullptr; }
   // An objective has the more to choose from, the more rules are tried.
   [[nodiscard]] bool is_listed() const { return objective_ ? meter_.is_spent() : is_done(); }
 
@@ -158,19 +159,18 @@ class Search {
   // ---- list scheduling ----------------------------------------------------------------------
 
   void list_schedules() {
-    std::vector<PriorityRule> rules = priority_grid(decoder_.model(), budget_.seed);
+    const std::vector<PriorityRule> grid = priority_grid(decoder_.model(), budget_.seed);
+    std::vector<PriorityRule> rules = grid;
     std::string_view by = "list scheduling";
     const int few = ranking_microbatches(problem_);
     const bool large = decoder_.model().ops() > kReplayOps && few < problem_.microbatches;
     if (large) {
       by = "replay";
-      std::vector<PriorityRule> best =
-          ranked(with_microbatches(problem_, few), is_for_span(), rules, meter_,
-                 meter_.share() + kRankingShare, [this, by](const PriorityRule& rule) {
-                   try_rule(decoder_, rule, by);
-                   return is_done();
-                 });
-      if (!best.empty()) rules = std::move(best);
+      rules = ranked(with_microbatches(problem_, few), is_for_span(), grid, meter_,
+                     meter_.share() + kRankingShare, [this, by](const PriorityRule& rule) {
+                       try_rule(decoder_, rule, by);
+                       return is_done();
+                     });
     }
     const auto orders_of_microbatches = microbatch_sequences(problem_);
     std::vector<std::unique_ptr<Decoder>> decoders;
@@ -180,10 +180,11 @@ class Search {
     const double until = meter_.share() + kListShare;
     for (std::size_t i = 0; i < rules.size(); ++i) {
       // Something must be found before the budget counts.
-      if (!elite_.empty() && (is_listed() || meter_.share() > until)) return;
+      if (!has_nothing() && (is_listed() || meter_.share() > until)) return;
       const std::size_t which = i % (decoders.size() + 1);
       try_rule(which == 0 ? decoder_ : *decoders[which - 1], rules[i], by);
     }
+    for (std::size_t i = 0; has_nothing() && i < grid.size(); ++i) try_rule(decoder_, grid[i], by);
   }
 
   void try_rule(Decoder& decoder, const PriorityRule& rule, std::string_view by) {
