@@ -119,6 +119,11 @@ FrontierPoint point_at(const Problem& problem, std::vector<Schedule>& seeds,
 
 Frontier memory_frontier(Config config, const std::filesystem::path& folder,
                          const SearchBudget& budget, int points) {
+  if (config.optimizer && config.optimizer->fsdp) {
+    throw InputError(config.optimizer->where,
+                     "optimizer: a frontier is of one pipeline, without the gathers of fsdp and "
+                     "what they hold; leave out optimizer.fsdp here");
+  }
   config.memory_limit.reset();
   config.activation_limit.reset();
   SearchedPlan unlimited = searched_plan(std::move(config), folder, budget);

@@ -136,6 +136,17 @@ void unused_optimizer(const Plan& plan, std::vector<std::string>& out) {
   out.emplace_back("the optimizer section has nothing to do: no stage is trained.");
 }
 
+// Searches and `auto` know one pipeline, and of it the static share alone.
+void unseen_gathers(const Plan& plan, std::vector<std::string>& out) {
+  const auto& optimizer = plan.problem.optimizer;
+  const bool chosen =
+      plan.config.schedule.value == "auto" || (plan.family == nullptr && !plan.file);
+  if (!optimizer || !optimizer->sharding || !chosen) return;
+  out.emplace_back(
+      "optimizer.fsdp: the order was chosen, and a goal worked out, without gathers and what they "
+      "hold; makespan and memory here have them.");
+}
+
 // UNSHARD, STEP and the like in a file that leaves communication to be inferred.
 void unused_actions(const Plan& plan, std::vector<std::string>& out) {
   if (!plan.file || plan.brings_communication()) return;
@@ -163,6 +174,7 @@ std::vector<std::string> warnings(const Plan& plan, const Report& report) {
   doubled_parameters(plan, out);
   unused_choice(plan, out);
   unused_optimizer(plan, out);
+  unseen_gathers(plan, out);
   unused_actions(plan, out);
   return out;
 }

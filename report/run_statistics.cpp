@@ -107,7 +107,12 @@ std::string summary(const RunStatistics& statistics) {
     fmt::format_to(std::back_inserter(out), "  and {} more slow ops or ranks (--json)\n",
                    count - kShown);
   }
-  if (count == 0) out += "  no rank and no op is slower than its like\n";
+  constexpr int kFew = 4;  // fewer cannot tell one rank's luck from its pace
+  if (count == 0 && statistics.steps < kFew) {
+    out += "  too few steps to say whether a rank or an op is slower than its like\n";
+  } else if (count == 0) {
+    out += "  no rank and no op is slower than its like\n";
+  }
   if (!statistics.drift) return out;
   const std::string drift = text_of(*statistics.drift, statistics.predicted_makespan);
   out += drift.empty() ? "  steps stay as long\n" : "  " + drift + '\n';

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "executor/flight_record.h"
+#include "report/flight_dump.h"
+#include "scheduler/error.h"
 #include "tools/output_files.h"
 
 namespace counterflow {
@@ -20,6 +25,23 @@ void write_flight_records(const std::string& directory, const Program& program,
                      }});
   }
   if (!files.empty()) write_files(directory, files);
+}
+
+void forget_flight_records(const std::string& directory, std::optional<Rank> only) {
+  std::error_code none;
+  for (std::filesystem::directory_iterator entry(directory, none), end; !none && entry != end;
+       entry.increment(none)) {
+    const std::string name = entry->path().filename().string();
+    const auto rank = rank_of_flight_file(name);
+    if (!rank || name != fmt::format("{}{}", exec::kFlightRecordPrefix, *rank)) continue;
+    if (only && *only != *rank) continue;
+    std::error_code error;
+    std::filesystem::remove(entry->path(), error);
+    if (error) {
+      throw EnvironmentError(fmt::format("cannot remove '{}' of an earlier run: {}",
+                                         entry->path().string(), error.message()));
+    }
+  }
 }
 
 }  // namespace counterflow

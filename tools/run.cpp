@@ -62,6 +62,9 @@ int run_program(const RunOptions& options) {
   check_backend(options);
   const std::optional<RunInput> input = run_input(options);
   if (!input) return kAnswerIsNo;
+  if (!options.directory.empty()) {
+    forget_flight_records(options.directory, rank_of_launcher(options));
+  }
   RunSteps steps(input->program, input->predicted);
   exec::RunResult result = execute(options, *input, steps);
   const auto stopped = std::move(result.stopped);

@@ -101,14 +101,17 @@ exec::RunResult execute(const RunOptions& options, const RunInput& input, RunSte
   return backend.run(input.program, compute, settings_of(options, input, steps));
 }
 
-bool tells_result([[maybe_unused]] const RunOptions& options) {
+std::optional<Rank> rank_of_launcher([[maybe_unused]] const RunOptions& options) {
 #ifdef COUNTERFLOW_HAS_GLOO
   if (options.backend == "gloo") {
-    const auto place = exec::launched_rank();
-    return !place || place->rank == 0;
+    if (const auto place = exec::launched_rank()) return place->rank;
   }
 #endif
-  return true;
+  return std::nullopt;
+}
+
+bool tells_result(const RunOptions& options) {
+  return rank_of_launcher(options).value_or(0) == 0;
 }
 
 }  // namespace counterflow

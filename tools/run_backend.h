@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "executor/backend.h"
 #include "tools/run_options.h"
 #include "tools/run_steps.h"
@@ -16,5 +18,8 @@ void check_backend(const RunOptions& options);
 
 // Does this process tell how the run went? Of several that a launcher started only rank 0 does.
 [[nodiscard]] bool tells_result(const RunOptions& options);
+
+// Which of several that a launcher started this process is.
+[[nodiscard]] std::optional<Rank> rank_of_launcher(const RunOptions& options);
 
 }  // namespace counterflow

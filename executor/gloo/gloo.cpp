@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "executor/gloo/children.h"
@@ -45,6 +47,10 @@ struct MeetingPlace {
 
 MeetingPlace meeting_place(const LaunchedRank& place, std::chrono::milliseconds patience) {
   if (const std::string folder = environment("COUNTERFLOW_STORE"); !folder.empty()) {
+    if (std::error_code error; !std::filesystem::is_directory(folder, error)) {
+      throw EnvironmentError("COUNTERFLOW_STORE=" + folder +
+                             ": there is no such folder; make one, empty, that all ranks see");
+    }
     return {.store = std::make_unique<gloo::rendezvous::FileStore>(folder)};
   }
   const std::string host = environment("MASTER_ADDR");

@@ -120,6 +120,7 @@ void memory(const Problem& problem, const Schedule& schedule, Diagnostics& out) 
 
 void memory(const Problem& problem, const Program& program, Diagnostics& out) {
   if (!problem.optimizer || !problem.optimizer->sharding || problem.limits.bytes.empty()) return;
+  const Sharding& sharding = *problem.optimizer->sharding;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const RankProgram& list = program.ranks[rank];
     const std::int64_t limit = problem.limits.bytes[rank].value;
@@ -142,9 +143,11 @@ void memory(const Problem& problem, const Program& program, Diagnostics& out) {
          .op = list.instructions[*peak.first_excess].op,
          .message = fmt::format(
              "rank {} needs {} with what it gathers ({} of it static), its limit is {}; "
-             "raise memory.limit, gather less ahead (optimizer.fsdp.prefetch), or let "
-             "optimizer.fsdp.reshard be after_use",
-             rank, size_text(peak.value), size_text(list.static_memory.value), size_text(limit))});
+             "raise memory.limit{}{}",
+             rank, size_text(peak.value), size_text(list.static_memory.value), size_text(limit),
+             sharding.prefetch > 0 ? ", or gather less ahead (optimizer.fsdp.prefetch)" : "",
+             sharding.reshard == Resharding::never ? ", or let optimizer.fsdp.reshard be after_use"
+                                                   : "")});
   }
 }
 

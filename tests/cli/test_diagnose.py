@@ -129,6 +129,17 @@ def test_threads_record_too(counterflow, config, tmp_path):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+def test_records_of_an_earlier_run_are_gone(counterflow, config, tmp_path):
+    """What lies in a folder is of its last run: one that went well leaves none."""
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("flight_record_0", "flight_record_7"):
+        (out / name).write_text("{}")
+    (out / "flight_record_0.kept").write_text("{}")
+    counterflow("run", config(), "--backend", "virtual", "-o", "out", code=0)
+    assert [path.name for path in out.glob("flight_record_*")] == ["flight_record_0.kept"]
+
+
 def test_torchfrtrace_reads_the_records(stopped, tmp_path):
     folder = stopped("stall@1:2", "2s")
     result = subprocess.run(

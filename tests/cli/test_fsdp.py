@@ -87,3 +87,13 @@ def test_a_limit_holds_for_what_is_gathered(counterflow, config, tmp_path):
     text = (CONFIG % "").replace("memory: {", f"memory: {{limit: {most - 1}B, ")
     refused = counterflow("verify", config(text), code=1)
     assert "with what it gathers" in refused.err
+
+
+def test_what_is_chosen_without_gathers_says_so(counterflow, config):
+    said = counterflow(
+        "simulate", config(CONFIG % ""), "--schedule", "auto", "--set", "pipeline.placement=loop",
+        "--json", code=0,
+    ).json["warnings"]
+    assert any("chosen, and a goal worked out, without gathers" in each for each in said)
+    refused = counterflow("frontier", config(CONFIG % ""), "--points", 2, code=2).err
+    assert "leave out optimizer.fsdp" in refused

@@ -128,6 +128,15 @@ INJECTIONS = int(os.environ.get("COUNTERFLOW_INJECTIONS", "16"))
 
 
 @needs_gloo
+def test_a_store_that_is_not_there_is_said(counterflow, config):
+    env = without_launcher() | {
+        "RANK": "0", "WORLD_SIZE": "3", "COUNTERFLOW_STORE": "/nowhere/store",
+    }
+    err = counterflow("run", config(CONFIG), "--backend", "gloo", env=env, code=4).err
+    assert "COUNTERFLOW_STORE=/nowhere/store: there is no such folder" in err
+
+
+@needs_gloo
 def test_needs_no_folder_for_temporary_files(counterflow, config):
     env = without_launcher() | {"TMPDIR": "/nowhere"}
     counterflow("run", config(CONFIG), "--backend", "gloo", env=env, code=0)

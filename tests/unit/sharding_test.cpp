@@ -325,7 +325,7 @@ TEST(ShardingRule, WhatIsGatheredCountsAgainstTheLimit) {
   made.problem.limits.bytes = {Bytes{1403}, Bytes{1404}};
   const std::string faults = made.faults();
   EXPECT_NE(faults.find("rank 0 needs 1404 B with what it gathers (1000 B of it static), its limit "
-                        "is 1403 B; raise memory.limit, gather less ahead"),
+                        "is 1403 B; raise memory.limit, or gather less ahead"),
             std::string::npos)
       << faults;
 }
