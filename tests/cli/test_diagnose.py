@@ -128,7 +128,6 @@ def test_threads_record_too(counterflow, config, tmp_path):
     assert found["culprit"] == json.loads(result.out)["failure"]["culprit"]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 def test_records_of_an_earlier_run_are_gone(counterflow, config, tmp_path):
     """What lies in a folder is of its last run: one that went well leaves none."""
     out = tmp_path / "out"
@@ -140,6 +139,7 @@ def test_records_of_an_earlier_run_are_gone(counterflow, config, tmp_path):
     assert [path.name for path in out.glob("flight_record_*")] == ["flight_record_0.kept"]
 
 
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 def test_torchfrtrace_reads_the_records(stopped, tmp_path):
     folder = stopped("stall@1:2", "2s")
     result = subprocess.run(
