@@ -322,9 +322,8 @@ void drop(RankProgram& rank, std::size_t at) {
   std::map<CommunicatorId, std::uint32_t> calls;
   for (Instruction& i : rank.instructions) {
     const auto waits = std::span(rank.waits).subspan(i.waits.first, i.waits.count);
-    const auto end = std::remove_if(waits.begin(), waits.end(), [&](const EventWait& w) {
-      return w.event == gone.records;
-    });
+    const auto end = std::remove_if(waits.begin(), waits.end(),
+                                    [&](const EventWait& w) { return w.event == gone.records; });
     i.waits.count = static_cast<std::uint32_t>(end - waits.begin());
     if (i.kind != InstructionKind::collective) continue;
     if (gone.kind == i.kind && i.body.first > gone.body.first) --i.body.first;
