@@ -23,6 +23,14 @@ void HappensBefore::begin(std::uint32_t instruction) {
   }
 }
 
+void HappensBefore::begin(std::uint32_t instruction, const Recordings& recordings) {
+  begin(instruction);
+  for (const EventWait& wait : rank_.waits_of(rank_.instructions[instruction])) {
+    const std::uint32_t recorder = recordings.recorder(wait);
+    if (recorder < instruction) learn(recorder);
+  }
+}
+
 void HappensBefore::learn(std::uint32_t recorder) {
   if (!is_run(recorder)) transfers_.push_back(recorder);
   if (clock_of_[recorder] == kNone) return;

@@ -22,6 +22,8 @@ class HappensBefore {
 
   // Begins with the next instruction of the list: only its stream is known so far.
   void begin(std::uint32_t instruction);
+  // The same, and all that its waits say of earlier instructions. O(streams * waits).
+  void begin(std::uint32_t instruction, const Recordings& recordings);
   // It waits for that recorder, an earlier instruction. O(streams).
   void learn(std::uint32_t recorder);
   // Has that earlier instruction surely ended when this one begins? O(1), for transfers O(those who

@@ -31,11 +31,7 @@ class ParameterUses {
   void check() {
     for (at_ = 0; at_ < rank_.instructions.size(); ++at_) {
       const Instruction& instruction = rank_.instructions[at_];
-      order_.begin(at_);
-      for (const EventWait& wait : rank_.waits_of(instruction)) {
-        const std::uint32_t recorder = recordings_.recorder(wait);
-        if (recorder < at_) order_.learn(recorder);
-      }
+      order_.begin(at_, recordings_);
       if (instruction.kind == InstructionKind::run) {
         for (const Op& op : {instruction.op, instruction.paired}) check(op);
       }

@@ -40,11 +40,7 @@ class RaceFinder {
   void find() {
     for (at_ = 0; at_ < rank_.instructions.size(); ++at_) {
       const Instruction& instruction = rank_.instructions[at_];
-      order_.begin(at_);
-      for (const EventWait& wait : rank_.waits_of(instruction)) {
-        const std::uint32_t recorder = recordings_.recorder(wait);
-        if (recorder < at_) order_.learn(recorder);
-      }
+      order_.begin(at_, recordings_);
       for_each_use(rank_, instruction, [&](const Access& use) { check(use); });
       if (instruction.kind == InstructionKind::collective) check_call(instruction);
       order_.finish();

@@ -63,11 +63,7 @@ class ShardingChecker {
     std::uint32_t compute = kNone;
     for (std::uint32_t i = 0; i < list.instructions.size(); ++i) {
       const Instruction& instruction = list.instructions[i];
-      order.begin(i);
-      for (const EventWait& wait : list.waits_of(instruction)) {
-        const std::uint32_t recorder = references_.recordings[rank_].recorder(wait);
-        if (recorder < i) order.learn(recorder);
-      }
+      order.begin(i, references_.recordings[rank_]);
       const bool runs = instruction.kind == InstructionKind::run;
       if (runs && instruction.op.kind == OpKind::unshard && compute != kNone &&
           steps[compute] == steps[i] && !order.follows(compute)) {

@@ -6,16 +6,15 @@
 #include <random>
 #include <string>
 
-#include "executor/virtual_streams.h"
 #include "scheduler/ir/schedule_file.h"
 #include "scheduler/passes/compile.h"
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "tests/support/cases.h"
+#include "tests/support/interleavings.h"
 #include "tests/support/problems.h"
 #include "tests/support/random_problems.h"
 #include "tests/support/rank_mutations.h"
-#include "tests/support/value_compute.h"
 
 // What is done to the waits and slots of a lowered program is either found by verify(), or does
 // not change a single value under any interleaving drawn.
@@ -23,28 +22,7 @@ namespace counterflow {
 namespace {
 
 using testing::draw;
-using testing::ValueCompute;
-
-// The values of every op under several interleavings; empty if some run fails or they differ, and
-// then why.
-std::map<ValueCompute::Key, ValueCompute::Word> values_of(const Program& program,
-                                                          std::string* why = nullptr) {
-  std::map<ValueCompute::Key, ValueCompute::Word> first;
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    ValueCompute compute;
-    // Streams alone: what communicators and launches add is another rule's business.
-    ExecutionModel model = ExecutionModel::gloo();
-    model.semantics = kAllSemantics[seed % 3];
-    const auto result =
-        exec::VirtualStreams().run(program, compute, {.seed = seed, .execution = model});
-    if (result.failure || (!first.empty() && compute.results() != first)) {
-      if (why != nullptr) *why = result.failure ? result.failure->reason : "the values differ";
-      return {};
-    }
-    first = compute.results();
-  }
-  return first;
-}
+using testing::values_of;
 
 TEST(BufferProofs, RejectEveryMutantThatComputesSomethingElse) {
   testing::RandomProblems problems(11);

@@ -47,14 +47,8 @@ std::vector<Sample> samples() {
                            "dualpipev", "forward-only"}) {
     const Family& family = *find_family(name);
     for (const int p : {2, 4}) {
-      for (int m = 2 * p + 1; m < 4 * p + 2; ++m) {
-        if (refusal(family, {.ranks = p, .microbatches = m, .chunks = family.default_chunks})) {
-          continue;
-        }
-        Problem problem = testing::family_problem(family, p, family.default_chunks, m);
-        problem.forward_only = family.forward_only;
-        all.push_back({&family, std::move(problem)});
-        break;
+      if (auto problem = testing::ragged_problem(family, p)) {
+        all.push_back({&family, std::move(*problem)});
       }
     }
   }

@@ -22,6 +22,7 @@
 #include "scheduler/verify/verify.h"
 #include "schedules/registry.h"
 #include "simulator/simulate.h"
+#include "tests/support/interleavings.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/phases.h"
 #include "tests/support/problems.h"
@@ -49,19 +50,6 @@ std::vector<Sharding> policies() {
     for (const int prefetch : {0, 1, 2}) all.push_back(sharded(reshard, prefetch));
   }
   return all;
-}
-
-// The first legal number of microbatches that divides evenly by nothing much.
-std::optional<Problem> problem_for(const Family& family, int ranks) {
-  for (int m = 2 * ranks + 1; m < 4 * ranks + 2; ++m) {
-    if (refusal(family, {.ranks = ranks, .microbatches = m, .chunks = family.default_chunks})) {
-      continue;
-    }
-    Problem problem = testing::family_problem(family, ranks, family.default_chunks, m);
-    problem.forward_only = family.forward_only;
-    return problem;
-  }
-  return std::nullopt;
 }
 
 // A model in shards, and the program that trains it.
@@ -110,7 +98,7 @@ TEST(Sharding, TrainsLikeOneProcess) {
   std::uint64_t seed = 0;
   for (const Family& family : families()) {
     for (const int ranks : {1, 2, 4}) {
-      const auto pipeline = problem_for(family, ranks);
+      const auto pipeline = testing::ragged_problem(family, ranks);
       if (!pipeline) continue;
       for (const Sharding& sharding : policies()) {
         // Few of the largest: the others have shown it.
@@ -134,7 +122,7 @@ TEST(Sharding, TrainsUnderManyInterleavings) {
   exec::VirtualStreams backend;
   for (const char* name : {"interleaved-1f1b", "zbv", "dualpipev", "dualpipe"}) {
     const Family& family = *find_family(name);
-    const Trainee trainee(family, *problem_for(family, 2),
+    const Trainee trainee(family, *testing::ragged_problem(family, 2),
                           shape_for(1, 2, sharded(Resharding::after_use, 1)));
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(std::string(name) + " seed=" + std::to_string(seed));
@@ -150,8 +138,9 @@ TEST(Sharding, TrainsOnThreads) {
     const Family& family = *find_family(name);
     for (const Sharding& sharding : policies()) {
       SCOPED_TRACE(std::string(name) + " seed=" + std::to_string(seed));
-      expect_training(backend,
-                      Trainee(family, *problem_for(family, 2), shape_for(seed, 2, sharding)), seed);
+      expect_training(
+          backend,
+          Trainee(family, *testing::ragged_problem(family, 2), shape_for(seed, 2, sharding)), seed);
       ++seed;
     }
   }
@@ -166,7 +155,7 @@ TEST(Sharding, TrainsWhateverThePipeline) {
     const Family& family = *find_family(name);
     for (const Sharding& sharding : policies()) {
       SCOPED_TRACE(std::string(name) + " seed=" + std::to_string(seed));
-      Problem pipeline = *problem_for(family, 4);
+      Problem pipeline = *testing::ragged_problem(family, 4);
       std::vector<StageCost> costs = pipeline.costs.stages();
       for (std::size_t s = 0; s < costs.size(); ++s) {
         costs[s].forward += Time{static_cast<std::int64_t>(3 * s)};
@@ -195,7 +184,8 @@ TEST(Sharding, TrainsConsecutiveSteps) {
     const Family& family = *find_family(name);
     for (const Sharding& sharding : policies()) {
       SCOPED_TRACE(std::string(name) + " seed=" + std::to_string(seed));
-      const Trainee trainee(family, *problem_for(family, 2), shape_for(seed, 2, sharding));
+      const Trainee trainee(family, *testing::ragged_problem(family, 2),
+                            shape_for(seed, 2, sharding));
       const Program all = in_steps(trainee.problem, trainee.program, kSteps);
       const Diagnostics faults = verify(in_steps(trainee.problem, kSteps), all).diagnostics;
       ASSERT_TRUE(faults.empty()) << faults.front().rule << ": " << faults.front().message;
@@ -219,7 +209,7 @@ TEST(Sharding, SkipsWhatIsNotFinite) {
     for (const bool global_norm : {true, false}) {
       OptimizerShape shape = shape_for(1, 2, sharded(Resharding::after_use, 1));
       shape.global_norm = global_norm;
-      const Trainee trainee(family, *problem_for(family, 2), shape);
+      const Trainee trainee(family, *testing::ragged_problem(family, 2), shape);
       // Seen by the second pipeline; the element is of the first one's shard.
       const auto microbatch = static_cast<Microbatch>(trainee.problem.microbatches - 2);
       const reference::Poison poison{.step = 1,
@@ -236,21 +226,6 @@ TEST(Sharding, SkipsWhatIsNotFinite) {
       EXPECT_TRUE(compute.parameters() == expected.parameters) << name;
     }
   }
-}
-
-// The values of every op under several interleavings; empty if some run fails or they differ.
-std::map<ValueCompute::Key, ValueCompute::Word> values_of(const Program& program) {
-  std::map<ValueCompute::Key, ValueCompute::Word> first;
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    ValueCompute compute;
-    ExecutionModel model = ExecutionModel::gloo();
-    model.semantics = kAllSemantics[seed % 3];
-    const auto result =
-        exec::VirtualStreams().run(program, compute, {.seed = seed, .execution = model});
-    if (result.failure || (!first.empty() && compute.results() != first)) return {};
-    first = compute.results();
-  }
-  return first;
 }
 
 // A random pipeline twice side by side, its stages of 48 B.
@@ -299,7 +274,8 @@ TEST(Sharding, ProofsRejectEveryMutantThatComputesSomethingElse) {
       continue;
     }
     ++count["accepted, same values"];
-    ASSERT_TRUE(values_of(mutant) == values_of(program)) << mutation.name << ", mutant " << n;
+    ASSERT_TRUE(testing::values_of(mutant) == testing::values_of(program))
+        << mutation.name << ", mutant " << n;
   }
   for (const auto& [mutation, reasons] : counts) {
     std::cout << mutation << ":";
@@ -361,7 +337,7 @@ TEST(Sharding, ProofsRejectProgramsWithoutOneOfTheirGathers) {
       if (!any) break;
       const Diagnostics faults = verify(problem, mutant).diagnostics;
       if (frees && faults.empty()) {
-        EXPECT_TRUE(values_of(mutant) == values_of(program)) << "program " << n;
+        EXPECT_TRUE(testing::values_of(mutant) == testing::values_of(program)) << "program " << n;
       } else {
         EXPECT_FALSE(faults.empty()) << "program " << n << " without action " << k;
         ++rejected;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,19 @@ inline void set_pair_cost(Problem& problem, Time cost) {
   PairCosts pairs;
   pairs.set_default(cost);
   problem.costs = Costs(problem.costs.stages(), problem.costs.factors(), pairs);
+}
+
+// A family with its own number of chunks, at the first number of microbatches it takes from 2p+1
+// on, which divides evenly by nothing much; none if it takes none up to 4p+1.
+[[nodiscard]] inline std::optional<Problem> ragged_problem(const Family& family, int ranks) {
+  for (int m = 2 * ranks + 1; m < 4 * ranks + 2; ++m) {
+    const Shape shape{.ranks = ranks, .microbatches = m, .chunks = family.default_chunks};
+    if (refusal(family, shape)) continue;
+    Problem problem = family_problem(family, ranks, family.default_chunks, m);
+    problem.forward_only = family.forward_only;
+    return problem;
+  }
+  return std::nullopt;
 }
 
 // The most stage-microbatches each rank holds at once, from the begin of F to the end of B or W,

@@ -129,15 +129,8 @@ class TrainedApart {
   static constexpr reference::Sgd kSgd{.rate = 0.5F, .clip = 0.1F};
   static constexpr Compression kMixed{.activations = DataType::fp8, .gradients = DataType::bf16};
 
-  // The number of microbatches divides evenly by nothing much, where the family lets it.
   static Problem problem_of(const Sample& sample) {
-    const Family& family = *find_family(sample.family);
-    int m = 2 * sample.ranks + 1;
-    while (refusal(family,
-                   {.ranks = sample.ranks, .microbatches = m, .chunks = family.default_chunks})) {
-      ++m;
-    }
-    Problem problem = family_problem(family, sample.ranks, family.default_chunks, m);
+    Problem problem = *ragged_problem(*find_family(sample.family), sample.ranks);
     problem.compression = sample.compression;
     return sample.has_optimizer ? with_optimizer(std::move(problem), sample.optimizer) : problem;
   }
