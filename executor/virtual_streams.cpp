@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/course.h"
 #include "executor/exchange.h"
 #include "executor/meetings.h"
 #include "executor/node.h"
@@ -43,6 +44,8 @@ class Random {
 // How far ahead a rank's next ones are fetched.
 constexpr std::size_t kNodesAhead = 16;
 constexpr std::size_t kAccessesAhead = 24;
+// And how far where the order is known.
+constexpr std::size_t kNextInOrder = 12;
 
 // What the runs of a rank use.
 struct RankState {
@@ -50,8 +53,8 @@ struct RankState {
   const Access* accesses = nullptr;
 };
 
-// One run of one program. An instruction counts down those that wait for its begin and its end, and
-// whoever reaches zero is ready; nobody is ever asked twice.
+// One run of one program. What may begin, and so what does where nothing is drawn, depends on the
+// program alone: the order of the first step is that of all.
 class Machine final {
  public:
   Machine(const Program& program, Compute& compute, const RunSettings& settings, bool clock)
@@ -65,8 +68,10 @@ class Machine final {
         exchange_(program, matching_, settings.execution.semantics, memories_, Posting::one_thread),
         meetings_(program, memories_),
         nodes_(nodes_of(program, prerequisites_, exchange_)),
-        pending_(nodes_.size()),
-        ready_(std::make_unique_for_overwrite<Index[]>(nodes_.size())),
+        followers_(followers_of(prerequisites_)),
+        pending_(nodes_.size() + 1),
+        ends_left_(nodes_.size()),
+        ready_(std::make_unique_for_overwrite<Index[]>(nodes_.size() + 1)),
         intervals_(prerequisites_.size()),
         at_random_(settings.seed != 0),
         random_(settings.seed) {
@@ -100,21 +105,15 @@ class Machine final {
   }
 
  private:
-  // How far a step is: what every instruction changes. A local variable of the loop; whoever is
-  // not inlined there takes and returns it, so that it has no address and stays in registers.
-  struct Course {
-    Index* ready = nullptr;   // behind the last of those that may begin
-    std::int64_t events = 0;  // begins and ends so far
-  };
   // Whom the exchange tells.
+  template <typename Course>
   struct Listener {
     Machine& machine;
     Course& course;
     void transfer_ended(const Exchange::End& at) {
-      Node& node = machine.nodes_[at.instruction];
-      if (node.shape == Node::Shape::message) {
-        machine.end(at.instruction, node, course);
-      } else if (--node.ends_left == 0) {
+      if (machine.nodes_[at.instruction].shape == Node::Shape::message) {
+        machine.end(at.instruction, course);
+      } else if (--machine.ends_left_[at.instruction] == 0) {
         course = machine.end_other(at.instruction, course);
       }
     }
@@ -124,19 +123,59 @@ class Machine final {
   };
 
   void run_step() {
-    Course course{.ready = std::ranges::copy(first_, ready_.get()).out};
-    while (course.ready != ready_.get() && !failure_) begin(draw(course), course);
+    if (!order_.empty()) return clock_ ? follow<Following<false>>() : follow<Following<true>>();
+    if (at_random_ || settings_.steps == 1) return seek([](Index) {});
+    order_.reserve(prerequisites_.size());
+    seek([this](Index index) { order_.push_back(index); });
+  }
+
+  // Tells of each instruction as it begins.
+  template <typename Began>
+  void seek(Began began) {
+    std::ranges::copy(prerequisites_.counts(), pending_.begin());
+    pending_.back() = kNone;  // nobody never gets ready
+    Seeking course{.ready = std::ranges::copy(first_, ready_.get()).out,
+                   .pending = pending_.data()};
+    while (course.ready != ready_.get() && !failure_) {
+      const Index index = draw(course);
+      began(index);
+      prefetch(&nodes_[index], kNodesAhead);
+      prefetch(&followers_[index], kNodesAhead);
+      prefetch(&intervals_[index], kNodesAhead);
+      begin(index, course);
+    }
     events_ = course.events;
     if (static_cast<std::size_t>(events_) == 2 * prerequisites_.size()) return;
-    forget_what_has_not_begun(course);
+    for (const Index* index = ready_.get(); index != course.ready; ++index) ++pending_[*index];
+    for (Index index = 0; index < prerequisites_.size(); ++index) {
+      if (pending_[index] > 0) forget(index);
+    }
     if (!failure_) failure_ = stuck();
   }
 
-  // Of what has not begun the intervals are those of the step before.
-  void forget_what_has_not_begun(const Course& course) {
-    for (const Index* index = ready_.get(); index != course.ready; ++index) ++pending_[*index];
-    for (Index index = 0; index < prerequisites_.size(); ++index) {
-      if (pending_[index] > 0) intervals_[index] = {kNotYet, kNotYet};
+  template <typename Course>
+  void follow() {
+    Course course;
+    std::size_t at = 0;
+    for (; at < order_.size() && !failure_; ++at) {
+      if (at + kNextInOrder < order_.size()) {
+        const Index soon = order_[at + kNextInOrder];
+        prefetch(&nodes_[soon], 0);
+        if (!Course::kTimesKnown) prefetch(&intervals_[soon], 0);
+      }
+      begin(order_[at], course);
+    }
+    events_ = course.events;
+    if (!failure_) return;
+    for (; at < order_.size(); ++at) forget(order_[at]);
+    if (Course::kTimesKnown) forget_from(Time{events_});
+  }
+
+  // What has not begun, or not ended, has the times of the step before.
+  void forget(Index index) { intervals_[index] = {kNotYet, kNotYet}; }
+  void forget_from(Time event) {
+    for (Interval& each : intervals_) {
+      if (each.end >= event) each.end = kNotYet;
     }
   }
 
@@ -147,41 +186,50 @@ class Machine final {
       memories_[r].clear();
       compute_.begin_step(static_cast<Rank>(r), step_);
     }
-    std::copy(prerequisites_.counts().begin(), prerequisites_.counts().end(), pending_.begin());
-    pending_.back() = kNone;  // nobody never gets ready
   }
 
   // Without a seed what became ready last goes first: what it needs has just been used.
-  Index draw(Course& course) {
+  Index draw(Seeking& course) {
     Index& last = *--course.ready;
     if (!at_random_) return last;
     const auto others = static_cast<std::uint32_t>(&last - ready_.get());
     return std::exchange(ready_[random_.below(others + 1)], last);
   }
 
+  template <typename Course>
   Time now(Course& course) const {
     const Time event{course.events++};
     if (!clock_) return event;
     return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now() - start_);
   }
 
-  // Whether one gets ready is hard to foretell, so nothing branches on it.
-  void satisfy(Index waiting, Course& course) {
-    *course.ready = waiting;
-    course.ready += static_cast<int>(--pending_[waiting] == 0);
+  template <typename Course>
+  void note_begin(Index index, Course& course) {
+    if constexpr (Course::kTimesKnown) {
+      ++course.events;
+    } else {
+      intervals_[index] = {now(course), kNotYet};
+    }
+  }
+  template <typename Course>
+  void note_end(Index index, Course& course) {
+    if constexpr (Course::kTimesKnown) {
+      ++course.events;
+    } else {
+      intervals_[index].end = now(course);
+    }
   }
 
+  template <typename Course>
   [[gnu::always_inline]] void begin(Index index, Course& course) {
-    Node& node = nodes_[index];
-    prefetch(&node, kNodesAhead);
-    prefetch(&intervals_[index], kNodesAhead);
+    const Node& node = nodes_[index];
     if (node.shape == Node::Shape::run) {
-      intervals_[index] = {now(course), kNotYet};
-      if (call(index, node)) end(index, node, course);
+      note_begin(index, course);
+      if (call(index, node)) end(index, course);
     } else if (node.shape == Node::Shape::message) {
-      intervals_[index] = {now(course), kNotYet};
-      satisfy(node.after_begin, course);
-      Listener listener{*this, course};
+      note_begin(index, course);
+      course.satisfy(followers_[index].after_begin);
+      Listener<Course> listener{*this, course};
       exchange_.post(node.body.first, listener);
     } else {
       course = begin_other(index, course);
@@ -189,17 +237,19 @@ class Machine final {
   }
 
   // Of a run or a message.
-  [[gnu::always_inline]] void end(Index index, const Node& node, Course& course) {
-    intervals_[index].end = now(course);
-    for (const Index waiting : node.after_end) satisfy(waiting, course);
+  template <typename Course>
+  [[gnu::always_inline]] void end(Index index, Course& course) {
+    note_end(index, course);
+    for (const Index waiting : followers_[index].after_end) course.satisfy(waiting);
   }
 
   // The same for whatever it is.
+  template <typename Course>
   [[nodiscard, gnu::noinline]] Course begin_other(Index index, Course course) {
     const std::uint32_t rank = prerequisites_.rank(index);
     const Instruction& what = program_.ranks[rank].instructions[prerequisites_.instruction(index)];
-    intervals_[index] = {now(course), kNotYet};
-    for (const Index waiting : prerequisites_.after_begin(index)) satisfy(waiting, course);
+    note_begin(index, course);
+    for (const Index waiting : prerequisites_.after_begin(index)) course.satisfy(waiting);
     switch (what.kind) {
       case InstructionKind::run:
         return call(index, nodes_[index]) ? end_other(index, course) : course;
@@ -213,9 +263,10 @@ class Machine final {
     return end_other(index, course);
   }
 
+  template <typename Course>
   [[nodiscard, gnu::noinline]] Course end_other(Index index, Course course) {
-    intervals_[index].end = now(course);
-    for (const Index waiting : prerequisites_.after_end(index)) satisfy(waiting, course);
+    note_end(index, course);
+    for (const Index waiting : prerequisites_.after_end(index)) course.satisfy(waiting);
     return course;
   }
 
@@ -244,16 +295,17 @@ class Machine final {
   }
 
   // A group of messages.
+  template <typename Course>
   [[nodiscard]] Course post(Index index, Range group, Course course) {
     if (group.count == 0) return end_other(index, course);
-    Node& node = nodes_[index];
-    node.ends_left = group.count;
-    const Exchange::Id first = exchange_.id(node.rank, group.first);
-    Listener listener{*this, course};
+    ends_left_[index] = group.count;
+    const Exchange::Id first = exchange_.id(nodes_[index].rank, group.first);
+    Listener<Course> listener{*this, course};
     for (Exchange::Id k = 0; k < group.count && !failure_; ++k) exchange_.post(first + k, listener);
     return course;
   }
 
+  template <typename Course>
   [[nodiscard]] Course meet(Index index, Course course) {
     Meetings::Outcome outcome =
         meetings_.arrive(prerequisites_.rank(index), prerequisites_.instruction(index));
@@ -296,7 +348,7 @@ class Machine final {
   }
   RankProgress progress(std::uint32_t rank) {
     using namespace std::chrono;
-    Course course{.events = events_++};
+    Following<false> course{.events = events_++};
     RankProgress at{
         .step = failure_->step, .start_ns = 0, .stopped = now(course), .instructions = {}};
     const auto wall = duration_cast<Time>(system_clock::now().time_since_epoch());
@@ -314,12 +366,17 @@ class Machine final {
   std::vector<RankMemory> memories_;  // [rank]
   Exchange exchange_;
   Meetings meetings_;
-  std::vector<Node> nodes_;             // [index], and nobody
-  std::vector<std::uint32_t> pending_;  // the same: how many must yet begin or end before it
-  std::vector<RankState> ranks_;        // [rank]
-  std::vector<Index> first_;            // those that wait for nobody
-  std::unique_ptr<Index[]> ready_;      // those that may begin; room for all, and one more
-  std::vector<Interval> intervals_;     // [index] of those that have begun; end kNotYet: no more
+  const std::vector<Node> nodes_;           // [index]
+  const std::vector<Followers> followers_;  // [index]
+  std::vector<std::uint32_t>
+      pending_;  // [index], and nobody: how many must yet begin or end before it
+  std::vector<std::uint32_t>
+      ends_left_;                 // [index] of a group that has begun: messages that have not ended
+  std::vector<RankState> ranks_;  // [rank]
+  std::vector<Index> first_;      // those that wait for nobody
+  std::vector<Index> order_;      // in which they begin, where that is known
+  std::unique_ptr<Index[]> ready_;   // those that may begin; room for all, and one more
+  std::vector<Interval> intervals_;  // [index] of those that have begun; end kNotYet: no more
   const bool at_random_;
   Random random_;
   std::optional<Failure> failure_;

@@ -11,6 +11,7 @@
 #include "executor/node.h"
 #include "scheduler/passes/compile.h"
 #include "schedules/registry.h"
+#include "tests/support/optimizers.h"
 #include "tests/support/problems.h"
 #include "tests/support/programs.h"
 #include "tests/unit/allocations.h"
@@ -21,6 +22,7 @@
 namespace counterflow {
 namespace {
 
+using exec::Followers;
 using exec::Node;
 
 struct Nothing final : exec::Compute {
@@ -65,6 +67,7 @@ struct Model {
   std::vector<exec::RankMemory> memories;
   exec::Exchange exchange;
   std::vector<Node> nodes;
+  std::vector<Followers> followers;
 
   Model(Program what, const ExecutionModel& rules)
       : program(std::move(what)),
@@ -72,7 +75,8 @@ struct Model {
         prerequisites(program, rules),
         memories(program.ranks.begin(), program.ranks.end()),
         exchange(program, matching, rules.semantics, memories, exec::Posting::one_thread),
-        nodes(exec::nodes_of(program, prerequisites, exchange)) {}
+        nodes(exec::nodes_of(program, prerequisites, exchange)),
+        followers(exec::followers_of(prerequisites)) {}
 };
 
 TEST(VirtualStreams, MostInstructionsAreOfTheQuickShapesAndWakeFew) {
@@ -98,7 +102,8 @@ TEST(VirtualStreams, MostInstructionsAreOfTheQuickShapesAndWakeFew) {
 TEST(VirtualStreams, ANodeSaysWhatItsInstructionSays) {
   const Model model(program_of("dualpipe", 4, 12), ExecutionModel::nccl());
   const auto nobody = static_cast<Prerequisites::Index>(model.program.size());
-  ASSERT_EQ(model.nodes.size(), nobody + 1U);
+  ASSERT_EQ(model.nodes.size(), nobody);
+  ASSERT_EQ(model.followers.size(), nobody);
   for (Prerequisites::Index index = 0; index < nobody; ++index) {
     const Node& node = model.nodes[index];
     const std::uint32_t rank = model.prerequisites.rank(index);
@@ -113,10 +118,48 @@ TEST(VirtualStreams, ANodeSaysWhatItsInstructionSays) {
     EXPECT_EQ(node.body.count, is_run ? what.body.count : 1U);
     EXPECT_EQ(node.body.first, is_run ? what.body.first : model.exchange.id(rank, what.body.first));
     const auto begins = model.prerequisites.after_begin(index);
-    EXPECT_EQ(node.after_begin, begins.empty() ? nobody : begins.front());
+    const Followers& followers = model.followers[index];
+    EXPECT_EQ(followers.after_begin, begins.empty() ? nobody : begins.front());
     const auto ends = model.prerequisites.after_end(index);
-    for (std::size_t k = 0; k < Node::kFollowers; ++k) {
-      EXPECT_EQ(node.after_end[k], k < ends.size() ? ends[k] : nobody);
+    for (std::size_t k = 0; k < Followers::kMost; ++k) {
+      EXPECT_EQ(followers.after_end[k], k < ends.size() ? ends[k] : nobody);
+    }
+  }
+}
+
+// Where nothing is drawn the later steps follow the first, groups, collectives and buffered sends
+// too.
+TEST(VirtualStreams, EveryStepGoesInTheOrderOfTheFirst) {
+  struct Recording final : exec::Compute {
+    void run(const exec::ComputeCall& call) override { runs.emplace_back(call.rank, call.op); }
+    std::vector<std::pair<Rank, Op>> runs;
+  };
+  for (const Family& family : families()) {
+    Problem problem = testing::with_optimizer(
+        testing::family_problem(family, 4, family.default_chunks, 12), {.global_norm = true});
+    problem.forward_only = family.forward_only;
+    const Program program = compile(problem, generate(family, problem));
+    for (const ExecutionModel& rules :
+         {ExecutionModel::ideal(), ExecutionModel::nccl(), ExecutionModel::gloo()}) {
+      SCOPED_TRACE(std::string(family.name) + " " + rules.name);
+      Recording once;
+      const exec::RunResult one = exec::VirtualStreams().run(program, once, {.execution = rules});
+      for (const bool clock : {false, true}) {
+        Recording compute;
+        const exec::RunResult three =
+            exec::VirtualStreams(clock).run(program, compute, {.steps = 3, .execution = rules});
+        ASSERT_FALSE(three.failure) << three.failure->reason;
+        ASSERT_EQ(three.steps.size(), 3U);
+        ASSERT_EQ(compute.runs.size(), 3 * once.runs.size());
+        for (std::size_t i = 0; i < compute.runs.size(); ++i) {
+          ASSERT_EQ(compute.runs[i], once.runs[i % once.runs.size()]) << i;
+        }
+        for (const Timeline& step : three.steps) {
+          if (!clock) {
+            EXPECT_EQ(step, one.steps[0]);
+          }
+        }
+      }
     }
   }
 }
@@ -134,19 +177,28 @@ TEST(VirtualStreams, AFailureOfALaterStepTellsOnlyOfThatStep) {
   };
   const Program program = testing::one_forward_one_backward(3, 4);
   exec::VirtualStreams backend;
+  exec::VirtualStreams with_clock(true);
   FailsIn first(0);
   FailsIn third(2);
   const exec::RunResult a = backend.run(program, first, {.steps = 3});
   const exec::RunResult b = backend.run(program, third, {.steps = 3});
-  ASSERT_TRUE(a.failure && b.failure);
+  const exec::RunResult c = with_clock.run(program, third, {.steps = 3});
+  ASSERT_TRUE(a.failure && b.failure && c.failure);
   EXPECT_EQ(b.failure->step, 2);
   EXPECT_EQ(b.steps.size(), 2U);
   ASSERT_EQ(a.stopped.size(), 3U);
   ASSERT_EQ(b.stopped.size(), 3U);
+  ASSERT_EQ(c.stopped.size(), 3U);
   std::size_t not_begun = 0;
   for (std::size_t r = 0; r < 3; ++r) {
-    EXPECT_EQ(a.stopped[r]->instructions, b.stopped[r]->instructions);
-    for (const Interval& each : b.stopped[r]->instructions) {
+    const std::vector<Interval>& its = b.stopped[r]->instructions;
+    EXPECT_EQ(a.stopped[r]->instructions, its);
+    for (std::size_t i = 0; i < its.size(); ++i) {
+      const Interval& timed = c.stopped[r]->instructions[i];
+      EXPECT_EQ(timed.begin == exec::kNotYet, its[i].begin == exec::kNotYet) << i;
+      EXPECT_EQ(timed.end == exec::kNotYet, its[i].end == exec::kNotYet) << i;
+    }
+    for (const Interval& each : its) {
       if (each.begin != exec::kNotYet) continue;
       ++not_begun;
       EXPECT_EQ(each.end, exec::kNotYet);
