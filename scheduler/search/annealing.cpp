@@ -17,9 +17,9 @@ constexpr std::size_t kLookOps = 4'000;
 
 OrderAnnealing::OrderAnnealing(const SearchModel& model, std::uint64_t seed)
     : model_(model),
-      evaluator_(model),
+      times_(model),
       memory_(model),
-      estimate_(model),
+      estimate_(model, times_),
       random_(seed),
       lane_of_(model.ops()),
       copy_of_(model.lanes.size()),
@@ -30,7 +30,7 @@ OrderAnnealing::OrderAnnealing(const SearchModel& model, std::uint64_t seed)
 
 void OrderAnnealing::start(const SearchModel::Orders& orders) {
   orders_ = best_ = orders;
-  makespan_ = best_makespan_ = evaluator_.evaluate(orders_);
+  makespan_ = best_makespan_ = times_.take(orders_);
   trace();
 }
 
@@ -72,7 +72,7 @@ OrderAnnealing::Place OrderAnnealing::last_of_all() {
   for (std::uint32_t rank = 0; rank < orders_.size(); ++rank) {
     const std::vector<OpId>& order = orders_[rank];
     if (order.empty()) continue;
-    if (evaluator_.ends()[order.back()] + model_.rank_tail[rank] != makespan_) continue;
+    if (times_.end(order.back()) + model_.rank_tail[rank] != makespan_) continue;
     if (random_.below(++ties) != 0) continue;
     last = {rank, static_cast<std::uint32_t>(order.size()) - 1};
     if (last.position > 0 && (order[last.position - 1] & kFused) != 0) --last.position;
@@ -84,14 +84,14 @@ OrderAnnealing::Place OrderAnnealing::last_of_all() {
 std::optional<OrderAnnealing::Place> OrderAnnealing::reason_of(const Place& place) {
   const std::vector<OpId>& order = orders_[place.rank];
   const bool is_pair = (order[place.position] & kFused) != 0;
-  const std::int64_t begin = evaluator_.begins()[order[place.position] & ~kFused];
+  const std::int64_t begin = times_.begin(order[place.position] & ~kFused);
   std::optional<Place> reason;
   std::uint32_t ties = 0;
   const auto start_of = [this](std::uint32_t rank, std::uint32_t position) {
     const bool second = position > 0 && (orders_[rank][position - 1] & kFused) != 0;
     return Place{rank, position - (second ? 1U : 0U)};
   };
-  if (place.position > 0 && evaluator_.ends()[order[place.position - 1]] == begin) {
+  if (place.position > 0 && times_.end(order[place.position - 1]) == begin) {
     ties = 1;
     reason = start_of(place.rank, place.position - 1);
   }
@@ -101,7 +101,7 @@ std::optional<OrderAnnealing::Place> OrderAnnealing::reason_of(const Place& plac
     const std::uint32_t number = op - model_.id(lane, 0);
     for (const SearchModel::Edge& edge : model_.inputs(lane)) {
       const OpId input = model_.id(edge.lane, number);
-      if (evaluator_.ends()[input] + edge.lag != begin || random_.below(++ties) != 0) continue;
+      if (times_.end(input) + edge.lag != begin || random_.below(++ties) != 0) continue;
       reason =
           start_of(static_cast<std::uint32_t>(model_.lanes[edge.lane].rank), position_of_[input]);
     }
@@ -110,7 +110,6 @@ std::optional<OrderAnnealing::Place> OrderAnnealing::reason_of(const Place& plac
 }
 
 void OrderAnnealing::trace() {
-  if (estimate_.exists()) estimate_.take(evaluator_);
   for (const std::vector<OpId>& order : orders_) {
     for (std::uint32_t i = 0; i < order.size(); ++i) position_of_[order[i] & ~kFused] = i;
   }
@@ -133,8 +132,7 @@ void OrderAnnealing::trace() {
 
 // ---- moves ----------------------------------------------------------------------------------
 
-bool OrderAnnealing::accept(std::int64_t limit) {
-  const std::int64_t makespan = evaluator_.evaluate(orders_, limit);
+bool OrderAnnealing::accept(std::int64_t makespan) {
   if (makespan < 0) return false;
   makespan_ = makespan;
   return true;
@@ -207,7 +205,10 @@ bool OrderAnnealing::change_places(std::int64_t limit) {
     return false;
   }
   apply(move);
-  if (memory_.fits(move.rank, orders_[move.rank]) && accept(limit)) return true;
+  if (memory_.fits(move.rank, orders_[move.rank]) &&
+      accept(times_.take_change(orders_, move.rank, move.first, move.last, limit))) {
+    return true;
+  }
   move.middle = move.first + move.last - move.middle;
   apply(move);
   return false;
@@ -270,7 +271,7 @@ bool OrderAnnealing::change_pair(std::int64_t limit) {
   std::vector<OpId> before = order;
   const bool is_pair = (order[place.position] & kFused) != 0;
   const bool done = is_pair ? split(place.rank, place.position) : fuse(place.rank, place.position);
-  if (done && memory_.fits(place.rank, order) && accept(limit)) return true;
+  if (done && memory_.fits(place.rank, order) && accept(times_.take(orders_, limit))) return true;
   order = std::move(before);
   return false;
 }
@@ -297,7 +298,7 @@ bool OrderAnnealing::change_microbatches(std::int64_t limit) {
   const std::uint32_t b = random_.below(count);
   if (a == b) return false;
   swap_microbatches(static_cast<std::uint8_t>(direction), a, b);
-  if (memory_.fits(orders_) && accept(limit)) return true;
+  if (memory_.fits(orders_) && accept(times_.take(orders_, limit))) return true;
   swap_microbatches(static_cast<std::uint8_t>(direction), a, b);
   return false;
 }

@@ -7,8 +7,8 @@
 #include "scheduler/search/budget.h"
 #include "scheduler/search/model.h"
 #include "scheduler/search/move_estimate.h"
-#include "scheduler/search/order_evaluator.h"
 #include "scheduler/search/order_memory.h"
+#include "scheduler/search/order_times.h"
 #include "scheduler/search/random.h"
 
 namespace counterflow {
@@ -58,10 +58,10 @@ class OrderAnnealing {
   void swap_microbatches(std::uint8_t direction, std::uint32_t a, std::uint32_t b);
   [[nodiscard]] bool fuse(std::uint32_t rank, std::uint32_t position);
   [[nodiscard]] bool split(std::uint32_t rank, std::uint32_t position);
-  [[nodiscard]] bool accept(std::int64_t limit);
+  [[nodiscard]] bool accept(std::int64_t makespan);
 
   const SearchModel& model_;
-  OrderEvaluator evaluator_;
+  OrderTimes times_;
   OrderMemory memory_;
   MoveEstimate estimate_;
   SearchRandom random_;

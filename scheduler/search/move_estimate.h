@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "scheduler/search/model.h"
-#include "scheduler/search/order_evaluator.h"
+#include "scheduler/search/order_times.h"
 
 namespace counterflow {
 
@@ -15,13 +15,11 @@ namespace counterflow {
 // all bad moves without an evaluation.
 class MoveEstimate {
  public:
-  explicit MoveEstimate(const SearchModel& model);
+  // Of orders whose times are kept there.
+  MoveEstimate(const SearchModel& model, const OrderTimes& times) : model_(model), times_(times) {}
 
   // Is there one for this model? Not where ops fuse or messages queue.
-  [[nodiscard]] bool exists() const { return exists_; }
-
-  // Remembers the times of the evaluator's last makespan. O(ops).
-  void take(const OrderEvaluator& evaluator);
+  [[nodiscard]] bool exists() const { return times_.has_ways_out(); }
 
   // For a rank's order in which [first, middle) and [middle, last) shall change places.
   // O(last - first).
@@ -32,16 +30,12 @@ class MoveEstimate {
   using OpId = SearchModel::OpId;
   using LaneId = SearchModel::LaneId;
 
+  [[nodiscard]] std::int64_t duration(OpId op) const { return times_.end(op) - times_.begin(op); }
   [[nodiscard]] std::int64_t arrival(OpId op) const;
   [[nodiscard]] std::int64_t way_out(OpId op) const;
 
   const SearchModel& model_;
-  bool exists_;
-  std::vector<LaneId> lane_of_;                   // [op]
-  std::vector<std::int64_t> begins_;              // [op]
-  std::vector<std::int64_t> ends_;                // [op]
-  std::vector<std::int64_t> tails_;               // [op] longest way from its end to the end of all
-  std::vector<std::int64_t> rank_ways_;           // [rank] scratch of `take`
+  const OrderTimes& times_;
   mutable std::vector<std::int64_t> ends_after_;  // [moved op] scratch of `after`
 };
 

@@ -209,15 +209,15 @@ class Search {
       change_keys(end, budget_.seed + 1);
       return;
     }
-    // Rounds from different orders, at different heats: a cool one mends a good order, a hot one
+    // Many short rounds, by moves and by keys in turn: a cool one mends a good order, a hot one
     // leaves it for another. Keys reach orders that differ on many ranks at once, as tight memory
     // asks for.
-    constexpr int kRounds = 8;
-    constexpr std::array kHeats{0.005, kByKeys, 0.015, 0.08};
+    constexpr std::array kHeats{0.002, kByKeys, 0.01, kByKeys, 0.03, kByKeys};
+    const int rounds = rounds_of(model.ops());
     OrderAnnealing annealing(model, budget_.seed + 2);
-    for (int round = 0; round < kRounds && !is_done(); ++round) {
+    for (int round = 0; round < rounds && !is_done(); ++round) {
       const double share = meter_.share();
-      const double until = share + (end - share) / (kRounds - round);
+      const double until = share + (end - share) / (rounds - round);
       const double heat = kHeats[static_cast<std::size_t>(round) % kHeats.size()];
       if (heat == kByKeys) {
         change_keys(until, budget_.seed + 3 + static_cast<std::uint64_t>(round));
@@ -228,6 +228,15 @@ class Search {
       annealing.run(meter_, until, bound_, heat * static_cast<double>(elite_.best()));
       keep(annealing.best_makespan(), annealing.best(), "annealing");
     }
+  }
+
+  // As many as are long enough to come to something, in whole turns.
+  [[nodiscard]] int rounds_of(std::size_t ops) const {
+    constexpr Time kOp{20};
+    constexpr std::int64_t kTries = 100;
+    constexpr std::int64_t kTurn = 6;
+    const std::int64_t tries = meter_.affords(kOp * static_cast<std::int64_t>(ops));
+    return static_cast<int>(kTurn * std::clamp<std::int64_t>(tries / (kTurn * kTries), 1, 5));
   }
 
   void change_keys(double until, std::uint64_t seed) {

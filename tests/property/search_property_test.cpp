@@ -17,6 +17,7 @@
 #include "scheduler/search/move_estimate.h"
 #include "scheduler/search/order_evaluator.h"
 #include "scheduler/search/order_memory.h"
+#include "scheduler/search/order_times.h"
 #include "scheduler/search/priorities.h"
 #include "scheduler/search/reverse.h"
 #include "scheduler/search/search.h"
@@ -232,6 +233,81 @@ SearchModel::Orders after(const SearchModel::Orders& orders, const Move& move) {
   return changed;
 }
 
+// Does the move leave ops of one stage copy and microbatch, and those of a lane, in their order?
+bool keeps_copies_in_order(const SearchModel& model, const std::vector<SearchModel::OpId>& order,
+                           const Move& move) {
+  for (std::uint32_t i = move.first; i < move.middle; ++i) {
+    for (std::uint32_t j = move.middle; j < move.last; ++j) {
+      const SearchModel::LaneId a = model.lane_of(order[i]);
+      const SearchModel::LaneId b = model.lane_of(order[j]);
+      const bool one_copy = model.last_of_copy(a) == model.last_of_copy(b);
+      if (a == b || (one_copy && model.number_of(order[i]) == model.number_of(order[j]))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Moves taken one after the other, each as the first of some that stays possible; every second is
+// refused by its cutoff, and must leave nothing behind.
+TEST(OrderTimes, AreThoseOfAnEvaluationOfTheWholeAfterEveryMove) {
+  testing::RandomProblems problems(33);
+  std::mt19937_64 random(34);
+  int taken = 0;
+  int circles = 0;
+  for (int i = 0; i < testing::cases(150); ++i) {
+    const auto [family, problem] = problems.next();
+    const SearchModel model(problem);
+    SearchModel::Orders orders = model.orders(generate(*family, problem));
+    OrderTimes times(model);
+    OrderEvaluator whole(model);
+    ASSERT_EQ(times.take(orders), whole.evaluate(orders));
+    EXPECT_EQ(times.has_ways_out(), !model.has_pairs && !model.limited_links);
+    if (!times.has_ways_out()) continue;
+    const SearchModel backward = model.reversed();
+    OrderEvaluator turned(backward);
+    for (int tries = 0; tries < 80; ++tries) {
+      const auto rank = static_cast<std::size_t>(
+          testing::draw(random, 0, static_cast<std::int64_t>(orders.size()) - 1));
+      const auto size = static_cast<std::uint32_t>(orders[rank].size());
+      if (size < 2) continue;
+      const auto middle = static_cast<std::uint32_t>(testing::draw(random, 1, size - 1));
+      const Move move{rank, middle - 1, middle, std::min(size, middle + 1 + tries % 3)};
+      if (keeps_copies_in_order(model, orders[rank], move)) {
+        const SearchModel::Orders changed = after(orders, move);
+        const std::int64_t expected = whole.evaluate(changed);
+        if (expected >= 0) {
+          EXPECT_LT(times.take_change(changed, rank, move.first, move.last, expected), 0);
+        }
+        const std::int64_t makespan =
+            times.take_change(changed, rank, move.first, move.last, SearchModel::kUnlimited);
+        ASSERT_EQ(makespan, expected) << i << " " << family->name;
+        if (makespan < 0) {
+          ++circles;
+          continue;
+        }
+        ++taken;
+        orders = changed;
+      }
+      ASSERT_GE(whole.evaluate(orders), 0);
+      const std::int64_t makespan = turned.evaluate(reversed(model, orders));
+      for (SearchModel::LaneId lane = 0; lane < model.lanes.size(); ++lane) {
+        const std::uint32_t count = model.lanes[lane].count;
+        for (std::uint32_t number = 0; number < count; ++number) {
+          const SearchModel::OpId op = model.id(lane, number);
+          ASSERT_EQ(times.begin(op), whole.begins()[op]) << i << " " << family->name;
+          ASSERT_EQ(times.end(op), whole.ends()[op]);
+          ASSERT_EQ(times.way_out(op), turned.ends()[model.id(lane, count - 1 - number)]);
+          ASSERT_LE(times.begin(op) + times.way_out(op), makespan);
+        }
+      }
+    }
+  }
+  EXPECT_GT(taken, testing::cases(1'500));
+  EXPECT_GT(circles, testing::cases(20));
+}
+
 TEST(MoveEstimate, IsTheMakespanWhereNothingMovesAndSeldomTooLong) {
   testing::RandomProblems problems(31);
   std::mt19937_64 random(32);
@@ -240,13 +316,12 @@ TEST(MoveEstimate, IsTheMakespanWhereNothingMovesAndSeldomTooLong) {
   for (int i = 0; i < testing::cases(150); ++i) {
     const auto [family, problem] = problems.next();
     const SearchModel model(problem);
-    MoveEstimate estimate(model);
+    OrderTimes times(model);
+    const MoveEstimate estimate(model, times);
     EXPECT_EQ(estimate.exists(), !model.has_pairs && !model.limited_links);
     if (!estimate.exists()) continue;
     const SearchModel::Orders orders = model.orders(generate(*family, problem));
-    OrderEvaluator evaluator(model);
-    const std::int64_t makespan = evaluator.evaluate(orders);
-    estimate.take(evaluator);
+    const std::int64_t makespan = times.take(orders);
     std::int64_t longest = 0;
     for (std::size_t rank = 0; rank < orders.size(); ++rank) {
       const auto size = static_cast<std::uint32_t>(orders[rank].size());
