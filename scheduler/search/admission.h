@@ -29,10 +29,12 @@ class Admission {
   // Forgets all that was taken.
   void reset();
 
-  // May the next op of this lane begin? O(lanes of the rank), without limits O(1).
-  [[nodiscard]] bool admits(SearchModel::LaneId lane) const {
-    return !model_.has_limits || takes_[lane] == 0 || fits(lane);
+  // Is there anything to ask of this lane?
+  [[nodiscard]] bool is_limited(SearchModel::LaneId lane) const {
+    return model_.has_limits && takes_[lane] != 0;
   }
+  // May the next op of a limited lane begin? O(lanes of the rank).
+  [[nodiscard]] bool admits(SearchModel::LaneId lane) const { return fits(lane); }
   // It begins; what it frees is usable by whatever its rank begins next.
   void begin(SearchModel::LaneId lane, SearchModel::OpId op);
 

@@ -8,15 +8,14 @@ ListScheduler::ListScheduler(const SearchModel& model)
     : model_(model),
       admission_(model),
       holder_of_(model.lanes.size(), SearchModel::kNoLane),
-      next_(model.lanes.size()),
-      in_flight_(model.lanes.size()),
+      heads_(model.lanes.size()),
       arrivals_(model.ops()),
       got_(model.ops()),
       partial_(model.ops()),
       begins_(model.ops()),
       link_free_(model.limited_links ? model.ranks() * model.ranks() : 0),
       clocks_(model.ranks()),
-      event_of_(model.ranks()),
+      events_(model.ranks()),
       orders_(model.ranks()) {
   // The first lane of a stage copy takes its memory, the last one frees the last of it; reversed it
   // is the other way round.
@@ -34,23 +33,25 @@ ListScheduler::ListScheduler(const SearchModel& model)
 void ListScheduler::reset(const ListRule& rule) {
   rule_ = &rule;
   admission_.reset();
-  std::fill(next_.begin(), next_.end(), 0);
-  std::fill(in_flight_.begin(), in_flight_.end(), 0);
   std::fill(arrivals_.begin(), arrivals_.end(), kNever);
   std::fill(got_.begin(), got_.end(), 0);
   std::fill(partial_.begin(), partial_.end(), 0);
   std::fill(link_free_.begin(), link_free_.end(), 0);
   clocks_ = model_.rank_head;
-  std::fill(event_of_.begin(), event_of_.end(), kNever);
-  if (model_.has_pairs) std::fill(begins_.begin(), begins_.end(), -1);
   events_.clear();
+  if (model_.has_pairs) std::fill(begins_.begin(), begins_.end(), -1);
   left_ = 0;
   for (LaneId id = 0; id < model_.lanes.size(); ++id) {
     const SearchModel::Lane& lane = model_.lanes[id];
     left_ += lane.count;
-    if (lane.inputs != 0) continue;
-    const auto first = arrivals_.begin() + static_cast<std::ptrdiff_t>(model_.id(id, 0));
-    std::fill(first, first + lane.count, 0);
+    if (lane.inputs == 0) {
+      const auto first = arrivals_.begin() + static_cast<std::ptrdiff_t>(model_.id(id, 0));
+      std::fill(first, first + lane.count, 0);
+    }
+    heads_[id] = {.duration = lane.duration,
+                  .count = lane.count,
+                  .cap = rule.caps.empty() ? lane.count : rule.caps[id]};
+    look_at_next(id);
   }
   for (std::size_t rank = 0; rank < orders_.size(); ++rank) {
     orders_[rank].clear();
@@ -60,44 +61,50 @@ void ListScheduler::reset(const ListRule& rule) {
   hopeless_ = false;
 }
 
-void ListScheduler::wake(std::uint32_t rank, std::int64_t at) {
-  if (at >= event_of_[rank]) return;
-  event_of_[rank] = at;
-  events_.push_back({at, rank});
-  std::push_heap(events_.begin(), events_.end());
+void ListScheduler::look_at_next(LaneId lane) {
+  Head& head = heads_[lane];
+  if (model_.has_pairs) {
+    while (head.number < head.count && begins_[model_.id(lane, head.number)] >= 0) {
+      ++head.number;  // a fused W
+    }
+  }
+  if (head.number == head.count) {
+    head.arrival = kNever;
+    return;
+  }
+  const OpId op = model_.id(lane, head.number);
+  head.arrival = arrivals_[op];
+  head.key = key(lane, head.number);
+  if (!model_.durations.empty()) head.duration = model_.durations[op];
 }
 
 std::int64_t ListScheduler::run(const ListRule& rule, std::int64_t cutoff) {
   cutoff_ = cutoff;
   reset(rule);
   const std::size_t all = left_;
-  while (!events_.empty() && !hopeless_) {
-    std::pop_heap(events_.begin(), events_.end());
-    const Event event = events_.back();
-    events_.pop_back();
-    if (event_of_[event.rank] != event.time) continue;  // an earlier one took its place
-    event_of_[event.rank] = kNever;
-    decide(event.rank, event.time);
+  while (!hopeless_) {
+    const std::uint32_t rank = events_.first();
+    const std::int64_t now = events_.time(rank);
+    if (now == kNever) break;
+    events_.set(rank, kNever);
+    decide(rank, now);
   }
   work_ += static_cast<std::int64_t>(all - left_);
   return left_ == 0 && !hopeless_ ? last_end_ : -1;
 }
 
+// Which lanes have something is hard to foretell, so as little as possible branches on it.
 void ListScheduler::collect(std::uint32_t rank) {
-  candidates_.clear();
+  std::size_t count = 0;
+  candidates_.resize(model_.rank_begin[rank + 1] - model_.rank_begin[rank]);
   for (LaneId lane = model_.rank_begin[rank]; lane < model_.rank_begin[rank + 1]; ++lane) {
-    std::uint32_t& number = next_[lane];
-    const std::uint32_t count = model_.lanes[lane].count;
-    if (model_.has_pairs) {
-      while (number < count && begins_[model_.id(lane, number)] >= 0) ++number;  // a fused W
-    }
-    if (number == count) continue;
-    const OpId op = model_.id(lane, number);
-    if (arrivals_[op] == kNever) continue;
-    if (!rule_->caps.empty() && in_flight_[lane] >= rule_->caps[lane]) continue;
-    if (!admission_.admits(lane)) continue;
-    candidates_.push_back({lane, arrivals_[op], key(lane, number), model_.duration(lane, op)});
+    const Head& head = heads_[lane];
+    candidates_[count] = {lane, head.arrival, head.key, head.duration};
+    bool is_open = (head.arrival != kNever) & (head.in_flight < head.cap);
+    if (admission_.is_limited(lane) && is_open) is_open = admission_.admits(lane);
+    count += static_cast<std::size_t>(is_open);
   }
+  candidates_.resize(count);
 }
 
 // The candidate with the smallest key of those for which `fits` holds.
@@ -145,9 +152,9 @@ bool ListScheduler::fuse(std::uint32_t rank, std::int64_t now) {
       if (!makes_input_gradient(model_.lanes[g.lane].kind)) continue;
       // Each was admitted alone: where G takes memory too they may not fit together.
       if (model_.has_limits && model_.lanes[g.lane].allocated != SearchModel::Amount{}) continue;
-      const OpId second = model_.id(g.lane, next_[g.lane]);
+      const OpId second = model_.id(g.lane, heads_[g.lane].number);
       const std::int64_t pair =
-          model_.pair_duration(f.lane, model_.id(f.lane, next_[f.lane]), g.lane, second);
+          model_.pair_duration(f.lane, model_.id(f.lane, heads_[f.lane].number), g.lane, second);
       if (pair < 0) continue;
       const LaneId w = model_.weight_of(g.lane);
       std::int64_t parts = f.duration + g.duration;
@@ -167,8 +174,8 @@ bool ListScheduler::fuse(std::uint32_t rank, std::int64_t now) {
   }
   if (forward == nullptr) return false;
   const std::int64_t end = best_begin + best_duration;
-  const OpId f = model_.id(forward->lane, next_[forward->lane]);
-  const OpId g = model_.id(gradient->lane, next_[gradient->lane]);
+  const OpId f = model_.id(forward->lane, heads_[forward->lane].number);
+  const OpId g = model_.id(gradient->lane, heads_[gradient->lane].number);
   orders_[rank].push_back(f | SearchModel::kFused);
   orders_[rank].push_back(g);
   take(forward->lane, f, best_begin);
@@ -176,10 +183,11 @@ bool ListScheduler::fuse(std::uint32_t rank, std::int64_t now) {
   if (const LaneId w = model_.weight_of(gradient->lane); w != SearchModel::kNoLane) {
     const OpId weight = model_.id(w, model_.number_of(g));
     begins_[weight] = best_begin;
+    look_at_next(w);
     admission_.begin(w, weight);
     --left_;
     if (const LaneId holder = holder_of_[w]; holder != SearchModel::kNoLane) {
-      --in_flight_[holder];
+      --heads_[holder].in_flight;
     }
   }
   send(forward->lane, f, end);
@@ -201,7 +209,7 @@ void ListScheduler::begin(const Candidate& candidate, std::int64_t now) {
     hopeless_ = true;
     return;
   }
-  const OpId op = model_.id(candidate.lane, next_[candidate.lane]);
+  const OpId op = model_.id(candidate.lane, heads_[candidate.lane].number);
   const auto rank = static_cast<std::uint32_t>(lane.rank);
   orders_[rank].push_back(op);
   take(candidate.lane, op, now);
@@ -212,9 +220,12 @@ void ListScheduler::begin(const Candidate& candidate, std::int64_t now) {
 void ListScheduler::take(LaneId lane, OpId op, std::int64_t begin) {
   begins_[op] = begin;
   admission_.begin(lane, op);
-  ++next_[lane];
-  ++in_flight_[lane];
-  if (const LaneId holder = holder_of_[lane]; holder != SearchModel::kNoLane) --in_flight_[holder];
+  ++heads_[lane].number;
+  ++heads_[lane].in_flight;
+  look_at_next(lane);
+  if (const LaneId holder = holder_of_[lane]; holder != SearchModel::kNoLane) {
+    --heads_[holder].in_flight;
+  }
   --left_;
 }
 
@@ -237,7 +248,10 @@ void ListScheduler::send(LaneId from, OpId op, std::int64_t end) {
     }
     arrivals_[target] = arrival;
     const auto rank = static_cast<std::uint32_t>(to.rank);
-    if (next_[edge.lane] == number && to.rank != model_.lanes[from].rank) {
+    Head& head = heads_[edge.lane];
+    if (head.number != number) continue;
+    head.arrival = arrival;
+    if (to.rank != model_.lanes[from].rank) {
       wake(rank, std::max(arrival, clocks_[rank]));
     }
   }

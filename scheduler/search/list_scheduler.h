@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scheduler/search/admission.h"
+#include "scheduler/search/earliest.h"
 #include "scheduler/search/model.h"
 
 namespace counterflow {
@@ -55,17 +56,22 @@ class ListScheduler {
     std::int64_t key = 0;
     std::int64_t duration = 0;
   };
-  struct Event {
-    std::int64_t time = 0;
-    std::uint32_t rank = 0;
-    // For a heap whose front is the earliest.
-    friend bool operator<(const Event& a, const Event& b) {
-      return a.time != b.time ? a.time > b.time : a.rank > b.rank;
-    }
+  // A lane's next op, and what its lane has under way.
+  struct Head {
+    std::int64_t arrival = kNever;  // kNever: not known, or there is no op left
+    std::int64_t key = 0;
+    std::int64_t duration = 0;
+    std::uint32_t number = 0;
+    std::uint32_t count = 0;
+    std::uint32_t in_flight = 0;
+    std::uint32_t cap = 0;
   };
 
   void reset(const ListRule& rule);
-  void wake(std::uint32_t rank, std::int64_t at);
+  void wake(std::uint32_t rank, std::int64_t at) {
+    if (at < events_.time(rank)) events_.set(rank, at);
+  }
+  void look_at_next(LaneId lane);
   void collect(std::uint32_t rank);
   void decide(std::uint32_t rank, std::int64_t now);
   template <typename Fits>
@@ -86,17 +92,15 @@ class ListScheduler {
   const SearchModel& model_;
   const ListRule* rule_ = nullptr;
   Admission admission_;
-  std::vector<LaneId> holder_of_;    // [lane] the lane whose cap counts what this lane frees last
-  std::vector<std::uint32_t> next_;  // [lane]
-  std::vector<std::uint32_t> in_flight_;  // [lane]
-  std::vector<std::int64_t> arrivals_;    // [op] kNever: not known
-  std::vector<std::uint32_t> got_;        // [op] inputs known
-  std::vector<std::int64_t> partial_;     // [op] latest of them
-  std::vector<std::int64_t> begins_;      // [op]
-  std::vector<std::int64_t> link_free_;   // [source][destination]
-  std::vector<std::int64_t> clocks_;      // [rank]
-  std::vector<std::int64_t> event_of_;    // [rank] its next event, kNever: none
-  std::vector<Event> events_;             // heap
+  std::vector<LaneId> holder_of_;  // [lane] the lane whose cap counts what this lane frees last
+  std::vector<Head> heads_;        // [lane]
+  std::vector<std::int64_t> arrivals_;   // [op] kNever: not known
+  std::vector<std::uint32_t> got_;       // [op] inputs known
+  std::vector<std::int64_t> partial_;    // [op] latest of them
+  std::vector<std::int64_t> begins_;     // [op]
+  std::vector<std::int64_t> link_free_;  // [source][destination]
+  std::vector<std::int64_t> clocks_;     // [rank]
+  Earliest events_;                      // [rank] when it is to decide next
   std::vector<Candidate> candidates_;
   SearchModel::Orders orders_;
   std::int64_t cutoff_ = 0;
