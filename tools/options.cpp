@@ -1,6 +1,7 @@
 #include "tools/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 #include <limits>
@@ -28,6 +29,22 @@ constexpr Shortcut kShortcuts[] = {
 
 std::string assignment(const Shortcut& shortcut, const std::string& value) {
   return fmt::format("{}={}", shortcut.key, value);
+}
+
+// The option with this bare number in the longest units with which it would do, two at most.
+std::string with_units(std::string_view option, const std::string& number) {
+  std::vector<std::string> likely;
+  for (const std::string_view unit : {"s", "ms", "us", "ns"}) {
+    if (likely.size() == 2) break;
+    try {
+      if (parse_duration(number, unit) > Time{0}) {
+        likely.push_back(fmt::format("{} {}{}", option, number, unit));
+      }
+    } catch (const InputError&) {
+      continue;  // too large
+    }
+  }
+  return fmt::format("{}", fmt::join(likely, " or "));
 }
 
 std::string_view label_of(const Shortcut& shortcut, const Options& options) {
@@ -119,6 +136,25 @@ void take_whole(CLI::Option& option, std::int64_t least, std::int64_t most) {
         return std::string();
       },
       "", "whole number");
+}
+
+Time positive_duration(std::string_view option, const std::string& text, std::string_view example) {
+  try {
+    if (const Time value = parse_duration(text); value > Time{0}) return value;
+  } catch (const MissingUnit&) {
+    const std::string likely = with_units(option, text);
+    if (!likely.empty()) {
+      throw InputError(fmt::format("{} {} has no unit; write {}", option, text, likely));
+    }
+    throw InputError(
+        fmt::format("{} {} has no unit, and with none of them it would do; write for "
+                    "example {} {}",
+                    option, text, option, example));
+  } catch (const InputError& refusal) {
+    throw InputError(fmt::format("{} {}", option, refusal.what()));
+  }
+  throw InputError(fmt::format("{} {} is not above zero; write for example {} {}", option, text,
+                               option, example));
 }
 
 void refuse_empty_values(CLI::App& command) {

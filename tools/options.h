@@ -8,6 +8,7 @@
 
 #include "scheduler/error.h"
 #include "scheduler/ir/execution_model.h"
+#include "scheduler/ir/units.h"
 #include "scheduler/problem/config.h"
 
 namespace counterflow {
@@ -56,6 +57,10 @@ void add_common_options(CLI::App& command, Options& options);
 void add_config_argument(CLI::App& command, Options& options);
 // Lets an option take whole numbers from `least` to `most`, written as in a config.
 void take_whole(CLI::Option& option, std::int64_t least, std::int64_t most);
+// The value of an option that takes a duration above zero, such as `example`. Throws InputError,
+// which names the option and says of a bare number with which unit it would do.
+[[nodiscard]] Time positive_duration(std::string_view option, const std::string& text,
+                                     std::string_view example);
 // Lets every option of a subcommand that takes a value refuse an empty one.
 void refuse_empty_values(CLI::App& command);
 

@@ -11,7 +11,6 @@
 #include "driver/input_file.h"
 #include "driver/pipeline.h"
 #include "report/program_json.h"
-#include "scheduler/problem/quantity.h"
 #include "simulator/simulate.h"
 #include "tools/present.h"
 #include "tools/typed_plan.h"
@@ -185,15 +184,7 @@ std::optional<RunInput> run_input(const RunOptions& options) {
 }
 
 Time patience_of(const RunOptions& options, const Program& program) {
-  if (!options.patience.empty()) {
-    try {
-      const Time patience = parse_duration(options.patience);
-      if (patience > Time{0}) return patience;
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("--patience {}", error.what()));
-    }
-    throw InputError("--patience must be above zero: 10s");
-  }
+  if (!options.patience.empty()) return positive_duration("--patience", options.patience, "10s");
   Time longest{0};
   for (const Kernel& kernel : program.kernels) longest = std::max(longest, kernel.duration);
   return std::max({kPatience, 2 * longest, slowest_messages(program)});

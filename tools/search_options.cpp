@@ -22,15 +22,6 @@ void show(const SearchProgress& progress) {
   std::fflush(stderr);
 }
 
-template <typename Parse>
-auto option_value(const char* option, const std::string& text, Parse parse) {
-  try {
-    return parse(text);
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{} {}", option, error.what()));
-  }
-}
-
 }  // namespace
 
 void add_search_options(CLI::App& command, SearchOptions& options,
@@ -67,14 +58,15 @@ SearchBudget search_budget(const SearchOptions& options) {
   budget.starts = options.starts;
   if (options.goal == "span") budget.goal = SearchGoal::span;
   if (!options.budget.empty()) {
-    budget.time = option_value("--budget", options.budget,
-                               [](const std::string& text) { return parse_duration(text); });
-    if (*budget.time <= Time{0}) throw InputError("--budget must be above zero: 200ms");
+    budget.time = positive_duration("--budget", options.budget, "200ms");
   }
   if (!options.iterations.empty()) {
-    budget.iterations = option_value("--iterations", options.iterations, [](const auto& text) {
-      return parse_integer(text, 1, std::numeric_limits<std::int32_t>::max());
-    });
+    try {
+      budget.iterations =
+          parse_integer(options.iterations, 1, std::numeric_limits<std::int32_t>::max());
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("--iterations {}", error.what()));
+    }
   }
   if (isatty(STDERR_FILENO) == 1 && !options.quiet && !options.json) budget.progress = show;
   return budget;

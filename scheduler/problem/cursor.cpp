@@ -135,7 +135,13 @@ auto Cursor::parsed(Parse parse) const {
 }
 
 Time Cursor::duration() const {
-  return parsed([&](const std::string& text) { return parse_duration(text, time_unit_); });
+  return parsed([&](const std::string& text) {
+    try {
+      return parse_duration(text, time_unit_);
+    } catch (const MissingUnit& refusal) {
+      throw InputError(std::string(refusal.what()) + ", or say units: {time: ms} once");
+    }
+  });
 }
 
 Bytes Cursor::size() const {

@@ -197,9 +197,9 @@ std::int64_t scale_of(std::string_view text, std::string_view unit, const Quanti
 }
 
 [[noreturn]] void refuse_without_unit(std::string_view text, const Quantity& kind) {
-  refuse(text, fmt::format("has no unit; write one of {} after it, for example {}{}{}",
-                           fmt::join(names_of(kind.units), ", "), shown(text), kind.usual_unit,
-                           &kind == &kDuration ? ", or say units: {time: ms} once" : ""));
+  throw MissingUnit(fmt::format("{0} has no unit; write one of {1} after it, for example {0}{2}",
+                                shown(text), fmt::join(names_of(kind.units), ", "),
+                                kind.usual_unit));
 }
 
 // The number in the base unit of its kind; "0" needs no unit.

@@ -3,12 +3,19 @@
 #include <cstdint>
 #include <string_view>
 
+#include "scheduler/error.h"
 #include "scheduler/ir/units.h"
 
 // Numbers as people write them: strictly decimal, with a unit where there is one. Every function
 // reads the whole text or throws an InputError that says the value, the rule and an example; the
 // caller adds the place.
 namespace counterflow {
+
+// A number without the unit that it needs: what else gives it one only the caller knows.
+class MissingUnit : public InputError {
+ public:
+  using InputError::InputError;
+};
 
 // "18.522ms"; units ns, us, ms, s. A bare number counts in `bare_unit`, if there is one; a bare 0
 // needs none. Rounded once, to the nearest nanosecond.

@@ -132,6 +132,8 @@ def test_says_what_is_wrong(counterflow, config, tmp_path):
     assert "--steps" in counterflow("run", path, "--steps", 0, code=2).err
     assert "--patience" in counterflow("run", path, "--patience", "0s", code=2).err
     assert "--patience" in counterflow("run", path, "--patience", "soon", code=2).err
+    bare = counterflow("run", path, "--patience", "3", code=2).err
+    assert "write --patience 3s or --patience 3ms" in bare
     program = tmp_path / "program.json"
     program.write_text("{}")
     assert "program.json" in counterflow("run", "--program", program, code=2).err

@@ -1,6 +1,7 @@
 """search and frontier: what they find, how they say no, what they write."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -165,6 +166,21 @@ def test_wrong_budgets(counterflow, config, arguments, words):
     result = counterflow("search", config(H34), *arguments, code=2)
     for word in words:
         assert word in result.err
+
+
+@pytest.mark.parametrize("number", ["5", "0.25", "1e3", "4e12", "1e-9", "5 "])
+def test_a_budget_without_a_unit_is_told_what_would_do(counterflow, config, number):
+    result = counterflow("search", config(H34), "--budget", number, code=2)
+    assert f"--budget {number} has no unit; write --budget {number}" in result.err
+    assert "units:" not in result.err
+    for advised in re.findall(r"--budget ([0-9e.+-]+ ?[a-z]+)", result.err):
+        counterflow("search", config(H34), "--budget", advised, "-q", code=0)
+
+
+def test_a_number_that_no_unit_makes_a_budget(counterflow, config):
+    result = counterflow("search", config(H34), "--budget", "9" * 20, code=2)
+    assert "write for example --budget 200ms" in result.err
+    assert "9 is not above zero" not in result.err
 
 
 def test_auto_without_a_placement(counterflow, config):

@@ -89,8 +89,7 @@ TEST(Duration, RefusesNegativeAndMissingUnit) {
   EXPECT_EQ(refusal([] { return parse_duration("-3ms"); }),
             "-3ms is negative; a duration is zero or more, for example 18.522ms");
   EXPECT_EQ(refusal([] { return parse_duration("3"); }),
-            "3 has no unit; write one of ns, us, ms, s after it, for example 3ms, or say units: "
-            "{time: ms} once");
+            "3 has no unit; write one of ns, us, ms, s after it, for example 3ms");
 }
 
 TEST(Size, EveryUnit) {
