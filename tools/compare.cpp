@@ -132,13 +132,10 @@ std::string comparison_json(const Comparison& comparison) {
   return object.dump(1) + "\n";
 }
 
-void write_page(const std::string& output, const std::vector<NamedRun>& runs) {
+// FILE.html, or compare.html in a folder.
+OutputPath page_path(const std::string& output) {
   const std::filesystem::path path(output);
-  const bool is_file = path.extension() == ".html";
-  const std::filesystem::path folder = is_file ? path.parent_path() : path;
-  write_files(folder.empty() ? "." : folder.string(),
-              {{is_file ? path.filename().string() : "compare.html",
-                [&runs] { return compare_html(runs); }}});
+  return OutputPath((path.extension() == ".html" ? path : path / "compare.html").string());
 }
 
 int compare(const CompareOptions& options) {
@@ -152,6 +149,8 @@ int compare(const CompareOptions& options) {
                     "belongs to a config",
                     options.overrides().front()));
   }
+  const OutputPath page = page_path(options.output);
+  if (!options.output.empty()) check_outputs(page.folder, {page.name});
   const Comparison result = timelines ? compare_timelines(options) : compare_schedules(options);
   for (const Refusal& each : result.refused) {
     message(result.runs.empty() ? Severity::error : Severity::warning,
@@ -162,7 +161,9 @@ int compare(const CompareOptions& options) {
                                         [](const Refusal& each) { return each.is_infeasible; });
     return infeasible ? kAnswerIsNo : kBadInput;
   }
-  if (!options.output.empty()) write_page(options.output, result.runs);
+  if (!options.output.empty()) {
+    write_files(page.folder, {{page.name, [&] { return compare_html(result.runs); }}});
+  }
   if (options.json) {
     print(comparison_json(result));
   } else if (!options.quiet) {

@@ -23,6 +23,7 @@ struct CompileOptions : Options {
 
 int compile_to_files(const CompileOptions& options) {
   const std::vector<std::string_view> names = artifacts_named(options.emit);
+  check_outputs(options.directory, names);
   const Plan plan = make_plan(options);
   Verdict verdict = check(plan, kAllSemantics, pass_observer(options));
   if (!verdict.ok()) return report_faults(plan, verdict);

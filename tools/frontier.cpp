@@ -17,6 +17,9 @@
 namespace counterflow {
 namespace {
 
+constexpr const char* kFrontierJson = "frontier.json";
+constexpr const char* kFrontierSvg = "frontier.svg";
+
 struct FrontierOptions : SearchOptions {
   std::string points = "8";
 };
@@ -33,14 +36,17 @@ int points_of(const FrontierOptions& options) {
 int draw_frontier(const FrontierOptions& options) {
   const int points = points_of(options);
   SearchBudget budget = search_budget(options);
+  if (!options.directory.empty()) {
+    check_outputs(options.directory, {kFrontierJson, kFrontierSvg});
+  }
   const Frontier frontier = options.name_as_typed([&] {
     return memory_frontier(read_config(options.config, options.overrides()),
                            schedule_folder(options), budget, points);
   });
   end_progress(budget);
   if (!options.directory.empty()) {
-    write_files(options.directory, {{"frontier.json", [&] { return frontier_json(frontier); }},
-                                    {"frontier.svg", [&] { return frontier_svg(frontier); }}});
+    write_files(options.directory, {{kFrontierJson, [&] { return frontier_json(frontier); }},
+                                    {kFrontierSvg, [&] { return frontier_svg(frontier); }}});
   }
   if (options.json) {
     print(frontier_json(frontier));

@@ -44,6 +44,27 @@ void refuse_directory(const fs::path& target) {
   if (fs::is_directory(target, ignored)) fail(target, "it is a directory");
 }
 
+// What is at a path; fails where even that cannot be told.
+fs::file_type type_of(const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::none) fail(path, error.message());
+  return type;
+}
+
+// The part of a directory's path that exists.
+fs::path existing_part(const fs::path& directory) {
+  fs::path existing;
+  for (const fs::path& part : directory) {
+    const fs::path path = existing / part;
+    const fs::file_type type = type_of(path);
+    if (type == fs::file_type::not_found) break;
+    if (type != fs::file_type::directory) fail(path, "it is not a directory");
+    existing = path;
+  }
+  return existing.empty() ? "." : existing;
+}
+
 // A directory being filled. Whatever is not committed is taken away again, made folders included,
 // also when a signal ends the process.
 class Staging {
@@ -152,6 +173,21 @@ void write_files(const std::string& directory, const std::vector<OutputFile>& fi
   for (const OutputFile& file : files) staging.check_target(file.name);
   for (const OutputFile& file : files) staging.add(file);
   staging.commit();
+}
+
+void check_outputs(const std::string& directory, const std::vector<std::string_view>& names) {
+  const fs::path existing = existing_part(directory);
+  if (access(existing.c_str(), W_OK | X_OK) != 0) fail(directory, std::strerror(errno));
+  for (const std::string_view name : names) {
+    const fs::path target = fs::path(directory) / name;
+    if (type_of(target) == fs::file_type::directory) refuse_directory(target);
+  }
+}
+
+OutputPath::OutputPath(const std::string& file) {
+  const fs::path path(file);
+  folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  name = path.filename().string();
 }
 
 }  // namespace counterflow

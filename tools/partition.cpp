@@ -55,14 +55,16 @@ std::string filled_config(const PartitionOptions& options, const Partition& part
 }
 
 void write_config(const PartitionOptions& options, const Partition& partition) {
-  const std::filesystem::path path(options.output);
-  const std::filesystem::path folder = path.parent_path();
-  write_files(folder.empty() ? "." : folder.string(),
-              {{path.filename().string(), [&] { return filled_config(options, partition); }}});
+  const OutputPath output(options.output);
+  write_files(output.folder, {{output.name, [&] { return filled_config(options, partition); }}});
 }
 
 int partition_config(const PartitionOptions& options) {
   const std::vector<Semantics> semantics = options.asked_semantics();
+  if (!options.output.empty()) {
+    const OutputPath output(options.output);
+    check_outputs(output.folder, {output.name});
+  }
   const Partition partition = options.name_as_typed([&] {
     const Config config = read_config(options.config, options.overrides());
     return find_partition(config, schedule_folder(options), semantics, options.iterations,

@@ -60,6 +60,7 @@ int report_failure(const RunReport& report, const RunOptions& options) {
 
 int run_program(const RunOptions& options) {
   check_backend(options);
+  if (!options.directory.empty() && tells_result(options)) check_outputs(options.directory);
   const std::optional<RunInput> input = run_input(options);
   if (!input) return kAnswerIsNo;
   if (!options.directory.empty()) {

@@ -95,6 +95,7 @@ int search_config(const SearchCommand& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<std::string_view> names = artifacts_named({});
   const SearchBudget budget = search_budget(options);
+  if (!options.directory.empty()) check_outputs(options.directory, names);
   SearchedPlan searched = options.name_as_typed([&] {
     Config config = read_config(options.config, options.overrides());
     const std::optional<RobustGoal> goal = robust_goal(options, config);

@@ -167,6 +167,52 @@ def test_a_file_is_no_folder(counterflow, config, tmp_path, directory):
         assert "it is not a directory" in error
 
 
+FOLDER_WRITERS = [("compile",), ("search",), ("frontier",), ("run",),
+                  ("compare", "--schedules", "1f1b")]
+
+
+@pytest.mark.parametrize("directory", ["file", "file/below", "/dev/null", "long" * 80])
+@pytest.mark.parametrize("command", FOLDER_WRITERS, ids=lambda command: command[0])
+def test_an_unusable_folder_is_refused_before_any_work(counterflow, tmp_path, command, directory):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    # No config is read yet, or its absence would be the error.
+    result = counterflow(*command, "no.yaml", "-o", directory, code=4)
+    assert f"cannot write {directory.removesuffix('/below')}" in result.err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("command", "taken"),
+    [
+        (("compile",), "out/program.csv"),
+        (("search",), "out/schedule.csv"),
+        (("frontier",), "out/frontier.svg"),
+        (("compare", "--schedules", "1f1b"), "out/compare.html"),
+    ],
+)
+def test_a_folder_in_a_files_place_is_refused_before_any_work(
+    counterflow, tmp_path, command, taken
+):
+    (tmp_path / taken).mkdir(parents=True)
+    result = counterflow(*command, "no.yaml", "-o", "out", code=4)
+    assert f"cannot write {taken}: it is a directory" in result.err
+
+
+@pytest.mark.parametrize("file", ["file/new.yaml", "folder", "long" * 80 + ".yaml"])
+def test_an_unusable_file_of_partition_is_refused_before_any_work(counterflow, tmp_path, file):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    assert "cannot write" in counterflow("partition", "no.yaml", "-o", file, code=4).err
+
+
+@pytest.mark.parametrize("command", FOLDER_WRITERS, ids=lambda command: command[0])
+def test_a_usable_folder_is_not_made_before_there_is_something_to_write(
+    counterflow, tmp_path, command
+):
+    counterflow(*command, "no.yaml", "-o", "new/out", code=2)
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("directory", ["file", "file/below", "/proc/nothing/here"])
 def test_a_folder_that_cannot_be_made_is_exit_4(counterflow, config, tmp_path, directory):
     (tmp_path / "file").write_text("mine", encoding="utf-8")
