@@ -32,7 +32,8 @@ std::string assignment(const Shortcut& shortcut, const std::string& value) {
 }
 
 // The option with this bare number in the longest units with which it would do, two at most.
-std::string with_units(std::string_view option, const std::string& number) {
+std::string with_units(std::string_view option, std::string_view number) {
+  number = number.substr(0, number.find_last_not_of(' ') + 1);
   std::vector<std::string> likely;
   for (const std::string_view unit : {"s", "ms", "us", "ns"}) {
     if (likely.size() == 2) break;
@@ -76,6 +77,22 @@ Overrides Options::overrides() const {
     all.push_back(assignment(shortcut, value));
   }
   return all;
+}
+
+std::vector<std::string> Options::retyped() const {
+  std::vector<std::string> words;
+  const auto add = [&](std::string_view option, const std::string& value) {
+    words.emplace_back(option.substr(0, option.find(' ')));
+    words.push_back(value);
+  };
+  for (const Shortcut& shortcut : kShortcuts) {
+    const std::string& value = this->*shortcut.value;
+    if (shortcut.value != &Options::schedule && !value.empty()) add(shortcut.label, value);
+  }
+  for (const std::string& setting : settings) {
+    if (!setting.starts_with("pipeline.schedule=")) add("--set", setting);
+  }
+  return words;
 }
 
 std::string Options::as_typed(std::string_view message) const {
@@ -136,6 +153,23 @@ void take_whole(CLI::Option& option, std::int64_t least, std::int64_t most) {
         return std::string();
       },
       "", "whole number");
+}
+
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      quoted += R"('\'')";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
 }
 
 Time positive_duration(std::string_view option, const std::string& text, std::string_view example) {

@@ -35,6 +35,9 @@ struct Options {
   // All of them as config overrides. Throws InputError where a shortcut such as --ranks and --set
   // give one key different values.
   [[nodiscard]] Overrides overrides() const;
+  // What was said of the config but for its schedule, as words of a command line: what stands
+  // before a schedule file made of it.
+  [[nodiscard]] std::vector<std::string> retyped() const;
   // The semantics whose deadlocks count.
   [[nodiscard]] std::vector<Semantics> asked_semantics() const;
   // A message about an override that was a shortcut, under the name the user typed.
@@ -57,6 +60,8 @@ void add_common_options(CLI::App& command, Options& options);
 void add_config_argument(CLI::App& command, Options& options);
 // Lets an option take whole numbers from `least` to `most`, written as in a config.
 void take_whole(CLI::Option& option, std::int64_t least, std::int64_t most);
+// A word as a shell takes it: quoted where it would be split or expanded.
+[[nodiscard]] std::string shell_word(std::string_view word);
 // The value of an option that takes a duration above zero, such as `example`. Throws InputError,
 // which names the option and says of a bare number with which unit it would do.
 [[nodiscard]] Time positive_duration(std::string_view option, const std::string& text,

@@ -73,13 +73,19 @@ std::optional<RobustGoal> robust_goal(const SearchCommand& options, const Config
   return goal;
 }
 
-// A schedule file does not say where the stages are, and a family's config need not.
+// A schedule file does not say where the stages are, and a family's config need not. Nor does the
+// config say what was said beside it.
 void note_reading(const SearchCommand& options, const Plan& plan) {
-  if (plan.config.placement) return;
-  message(Severity::note,
-          fmt::format("to read the order back: --schedule {} --set pipeline.placement={}",
-                      (std::filesystem::path(options.directory) / "schedule.csv").string(),
-                      name(plan.problem.placement.kind())));
+  std::vector<std::string> words = options.retyped();
+  if (!plan.config.placement) {
+    words.emplace_back("--set");
+    words.push_back(fmt::format("pipeline.placement={}", name(plan.problem.placement.kind())));
+  }
+  if (words.empty()) return;
+  const std::filesystem::path file = std::filesystem::path(options.directory) / "schedule.csv";
+  std::string line = "to read the order back: --schedule " + shell_word(file.string());
+  for (const std::string& word : words) line += " " + shell_word(word);
+  message(Severity::note, line);
 }
 
 // A budget in time is for the search. What else the command took is said where it is much.

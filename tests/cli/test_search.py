@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -94,6 +95,29 @@ def test_a_familys_placement_is_named_for_reading_back(counterflow, config, tmp_
         assert read["makespan_ns"] == report["makespan_ns"]
     result = counterflow("search", config(H34), "--iterations", "5", "-o", tmp_path, code=0)
     assert "to read the order back" not in result.err
+
+
+def read_back(result):
+    """The options of the note that says how to read the order back, as a shell splits them."""
+    (line,) = [line for line in result.err.splitlines() if "to read the order back: " in line]
+    return shlex.split(line.partition("to read the order back: ")[2])
+
+
+@pytest.mark.parametrize("folder", ["out", "it's $HOME of *"])
+def test_what_was_said_beside_the_config_is_named_for_reading_back(
+    counterflow, config, tmp_path, folder
+):
+    path = config(H34.replace("schedule: auto, placement: loop", "schedule: zb-h1"))
+    said = ("--ranks", 3, "--execution", "nccl", "--set", "memory.limit=[6B, 7B, 6B]",
+            "--set", "links={latency: 1ms}", "--set", "pipeline.schedule=zbv")
+    found = counterflow("search", path, *said, "--iterations", 20, "-o", folder, code=0)
+    options = read_back(found)
+    assert "pipeline.schedule=zbv" not in options
+    assert "memory.limit=[6B, 7B, 6B]" in options
+    read = counterflow("simulate", path, *options, "--json", code=0).json
+    report = json.loads((tmp_path / folder / "report.json").read_text())
+    for figure in ("ranks", "makespan_ns", "execution", "per_rank"):
+        assert read[figure] == report[figure]
 
 
 def test_a_named_start_that_is_none_is_said_to_be_none(counterflow, config, tmp_path):
