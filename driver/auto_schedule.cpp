@@ -25,20 +25,9 @@ bool same_map(const Placement& a, const Placement& b) {
   return true;
 }
 
-bool fits_placement(const Family& family, const Problem& problem) {
-  const Placement& wanted = problem.placement;
-  if (family.forward_only != problem.forward_only || wanted.stages() % wanted.ranks() != 0)
-    return false;
-  try {
-    return same_map(Placement(family.placement, wanted.ranks(), wanted.stages() / wanted.ranks()),
-                    wanted);
-  } catch (const std::invalid_argument&) {
-    return false;  // a kind that does not exist for these numbers
-  }
-}
-
 std::optional<Schedule> generated(const Family& family, const Problem& problem) {
-  if (!fits_placement(family, problem)) return std::nullopt;
+  if (family.forward_only != problem.forward_only) return std::nullopt;
+  if (!takes_map(family, problem.placement)) return std::nullopt;
   try {
     return generate(family, problem);
   } catch (const InputError&) {
@@ -47,6 +36,16 @@ std::optional<Schedule> generated(const Family& family, const Problem& problem) 
 }
 
 }  // namespace
+
+bool takes_map(const Family& family, const Placement& placement) {
+  if (placement.stages() % placement.ranks() != 0) return false;
+  try {
+    const int chunks = placement.stages() / placement.ranks();
+    return same_map(Placement(family.placement, placement.ranks(), chunks), placement);
+  } catch (const std::invalid_argument&) {
+    return false;  // a kind that does not exist for these numbers
+  }
+}
 
 AutoChoice choose_schedule(const Problem& problem) {
   Evaluator evaluator(problem);

@@ -22,6 +22,9 @@ struct AutoChoice {
 // where no order fits the memory. O(families * ops), and the search.
 [[nodiscard]] AutoChoice choose_schedule(const Problem& problem);
 
+// Is this the family's map, for the placement's number of stages?
+[[nodiscard]] bool takes_map(const Family& family, const Placement& placement);
+
 // The order of every published family that takes this problem's shape and placement, whether or
 // not the memory holds it; with a deadline as many as can be made before it, and one in any case,
 // those first that split the backward: the others seldom beat them. O(families * ops).

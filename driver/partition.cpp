@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "driver/auto_schedule.h"
 #include "driver/fault_text.h"
 #include "driver/pipeline.h"
 #include "scheduler/graph/evaluate.h"
@@ -197,6 +199,28 @@ std::vector<Config> open_maps(const Config& asked) {
   return maps;
 }
 
+// The families that schedule `auto` tries: those that train, and on a list those whose map it is.
+std::vector<const Family*> families_for(const Config& config) {
+  const bool is_list = config.placement && config.placement->value.kind == PlacementKind::list;
+  std::optional<Placement> listed;
+  if (is_list) {
+    Config uncut = config;
+    uncut.layout.reset();
+    listed = make_problem_on_placement(uncut).placement;
+  }
+  std::vector<const Family*> all;
+  for (const Family& family : families()) {
+    if (family.forward_only || (listed && !takes_map(family, *listed))) continue;
+    all.push_back(&family);
+  }
+  if (!all.empty()) return all;
+  throw InputError(
+      config.placement->where,
+      "pipeline.placement: no schedule family takes this list as its map, and schedule auto tries "
+      "the families; leave pipeline.placement out, or give as pipeline.schedule an order of this "
+      "map, such as the schedule.csv that `counterflow search -o DIR` writes");
+}
+
 std::vector<Candidate> candidates(const Asked& asked) {
   const Config& config = asked.config;
   std::vector<Candidate> all;
@@ -204,11 +228,11 @@ std::vector<Candidate> candidates(const Asked& asked) {
     all.push_back(make_candidate(asked, config));
     return all;
   }
+  const std::vector<const Family*> families = families_for(config);
   std::string refusal;
   for (Config& map : config.placement ? std::vector<Config>{config} : open_maps(config)) {
-    for (const Family& family : families()) {
-      if (family.forward_only) continue;
-      map.schedule.value = family.name;
+    for (const Family* family : families) {
+      map.schedule.value = family->name;
       try {
         all.push_back(make_candidate(asked, map));
       } catch (const InputError& error) {

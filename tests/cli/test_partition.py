@@ -332,6 +332,38 @@ def test_chunks_and_layout_must_agree(counterflow, config):
     assert "4 stages, but 4 ranks with 2 stages a rank have 8" in result.err
 
 
+@pytest.mark.parametrize(
+    "placement", ["[0, 0, 1, 1]", "[1, 0]", "[0, 1, 0]"]
+)
+def test_a_list_that_is_no_familys_map_is_what_auto_blames(
+    counterflow, config, tmp_path, placement
+):
+    asked = pipeline(2, 4, "auto", f", placement: {placement}")
+    path = config(asked + model(6))
+    result = counterflow("partition", path, code=2)
+    assert ":1:" in result.err
+    assert "pipeline.placement: no schedule family takes this list as its map" in result.err
+    assert "gpipe" not in result.err.lower()
+    # What is advised works.
+    counterflow("search", path, "--iterations", 50, "-q", "-o", "out", code=0)
+    counterflow("partition", path, "--schedule", "out/schedule.csv", "--iterations", 20, "-q",
+                code=0)
+    counterflow("partition", config(pipeline(2, 4, "auto") + model(6)), "--iterations", 20, "-q",
+                code=0)
+
+
+@pytest.mark.parametrize(("placement", "same"), [("[0, 1, 1, 0]", "v"),
+                                                 ("[0, 1, 0, 1]", "loop, chunks: 2")])
+def test_a_list_that_is_a_familys_map_is_that_map(counterflow, config, placement, same):
+    makespans = {
+        counterflow("partition", config(pipeline(2, 4, "auto", f", placement: {each}")
+                                        + model(6)),
+                    "--iterations", 40, "--json", code=0).json["makespan_ns"]
+        for each in (placement, same)
+    }
+    assert len(makespans) == 1
+
+
 def test_forward_only_needs_no_backward(counterflow, config):
     path = config(pipeline(4, 8, "forward-only") + layers("kind: decoder, repeat: 9, forward: 1ms"))
     found = counterflow("partition", path, "--json", code=0).json
