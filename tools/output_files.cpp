@@ -180,6 +180,7 @@ void check_outputs(const std::string& directory, const std::vector<std::string_v
   if (access(existing.c_str(), W_OK | X_OK) != 0) fail(directory, std::strerror(errno));
   for (const std::string_view name : names) {
     const fs::path target = fs::path(directory) / name;
+    if (name.empty()) fail(target, "it names a folder, not a file in one");
     if (type_of(target) == fs::file_type::directory) refuse_directory(target);
   }
 }

@@ -198,7 +198,7 @@ def test_a_folder_in_a_files_place_is_refused_before_any_work(
     assert f"cannot write {taken}: it is a directory" in result.err
 
 
-@pytest.mark.parametrize("file", ["file/new.yaml", "folder", "long" * 80 + ".yaml"])
+@pytest.mark.parametrize("file", ["file/new.yaml", "folder", "new/", "long" * 80 + ".yaml"])
 def test_an_unusable_file_of_partition_is_refused_before_any_work(counterflow, tmp_path, file):
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "folder").mkdir()
