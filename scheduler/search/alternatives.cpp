@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <mutex>
@@ -42,7 +43,7 @@ class Judged {
 };
 
 struct Outcome {
-  std::optional<SearchResult> result;
+  std::optional<SearchResult> result;  // none: it threw, or there was no time for it
   std::exception_ptr error;
 };
 
@@ -89,9 +90,13 @@ SearchResult search_alternatives(const Problem& problem, std::span<const Alterna
   silent.progress = nullptr;
   Judged judged(objective);
   const SearchObjective judge = [&judged](const Schedule& order) { return judged(order); };
-  std::vector<Outcome> outcomes = on_threads(count, crew, [&](std::size_t i) {
-    return i == 0 ? search(problem, seeds, share, judge)
-                  : search(alternatives[i - 1].problem, seeds, silent, judge);
+  const auto begin = std::chrono::steady_clock::now();
+  using MaybeFound = std::optional<SearchResult>;
+  std::vector<Outcome> outcomes = on_threads(count, crew, [&](std::size_t i) -> MaybeFound {
+    if (i == 0) return search(problem, seeds, share, judge);
+    // Judging a single order may take longer than the share of a search.
+    if (budget.time && std::chrono::steady_clock::now() - begin >= *budget.time) return {};
+    return search(alternatives[i - 1].problem, seeds, silent, judge);
   });
   if (outcomes[0].error) std::rethrow_exception(outcomes[0].error);
   SearchResult best = std::move(*outcomes[0].result);
@@ -101,6 +106,7 @@ SearchResult search_alternatives(const Problem& problem, std::span<const Alterna
     if (!outcomes[i].result) continue;
     SearchResult& other = *outcomes[i].result;
     best.iterations += other.iterations;
+    best.searches += other.searches;
     const Time makespan = evaluator.makespan(other.schedule);
     if (std::pair(other.objective, makespan) >= std::pair(best.objective, best.makespan)) continue;
     best.objective = other.objective;

@@ -15,12 +15,12 @@ struct Alternative {
 };
 
 // The best order by `objective` of a search on the problem and one on each alternative, each with
-// the whole budget in iterations, or a share of the time. The makespan is that on the problem
-// itself; bound, `fastest` and `best_makespan` are those of the search on it. So the result is
-// never worse by the objective than any faultless seed, or than the fastest order found. The
-// searches run on so many threads; with a budget in iterations the result is the same for any
-// number. The objective must bear calls from all of them. Throws what the search on the problem
-// itself throws.
+// the whole budget in iterations, or a share of the time; alternatives for which no time is left
+// take no part. The makespan is that on the problem itself; bound, `fastest` and `best_makespan`
+// are those of the search on it. So the result is never worse by the objective than any faultless
+// seed that was judged, or than the fastest order found. The searches run on so many threads; with
+// a budget in iterations the result is the same for any number. The objective must bear calls from
+// all of them. Throws what the search on the problem itself throws.
 [[nodiscard]] SearchResult search_alternatives(const Problem& problem,
                                                std::span<const Alternative> alternatives,
                                                std::span<const Schedule> seeds,

@@ -29,8 +29,11 @@ BudgetMeter::BudgetMeter(const SearchBudget& budget, std::size_t ops, Clock::tim
     : time_(budget.time),
       enough_(budget.time ? budget.enough : nullptr),
       total_(budget.iterations > 0 ? budget.iterations : default_iterations(ops)),
+      most_(budget.most),
       ops_(ops),
-      begin_(begin) {}
+      begin_(begin) {
+  if (most_) total_ = std::min(total_, *most_);
+}
 
 void BudgetMeter::spend() {
   ++spent_;
@@ -45,13 +48,21 @@ void BudgetMeter::reserve(Clock::duration answer) {
 }
 
 double BudgetMeter::share() const {
-  if (!time_) return static_cast<double>(spent_) / static_cast<double>(total_);
+  if (!time_) {
+    return spent_ >= total_ ? 1 : static_cast<double>(spent_) / static_cast<double>(total_);
+  }
   if (enough_ != nullptr && enough_->load(std::memory_order_relaxed)) return 1;
   const Time whole = std::max(*time_, Time{1});
   const auto passed = Clock::now() - begin_ + answer_;
   return std::chrono::duration<double>(passed +
                                        std::min<Clock::duration>(2 * longest_, whole / 10)) /
          std::chrono::duration<double>(whole);
+}
+
+double BudgetMeter::share_before(std::int64_t iterations) const {
+  if (time_) return 1;
+  return 1 -
+         static_cast<double>(iterations) / static_cast<double>(std::max<std::int64_t>(total_, 1));
 }
 
 std::int64_t BudgetMeter::affords(Time step) const {

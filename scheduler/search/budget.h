@@ -26,6 +26,9 @@ enum class SearchGoal : std::uint8_t { makespan, span };
 // same problem, seeds and budget give the same schedule. Time does not.
 struct SearchBudget {
   std::int64_t iterations = 0;  // 0: as many as suit the size; not used where `time` is given
+  // Where nothing is found within the iterations they go on until something is, but no further than
+  // this: then the search fails. 0: nothing is tried beside the seeds.
+  std::optional<std::int64_t> most;
   std::optional<Time> time;
   std::uint64_t seed = 0;
   // Searches with random numbers of their own, each with all of the budget and a thread of its own;
@@ -60,6 +63,10 @@ class BudgetMeter {
   // more iterations as long as the longest.
   [[nodiscard]] double share() const;
   [[nodiscard]] bool is_spent() const { return share() >= 1; }
+  // May nothing be tried even where nothing was found?
+  [[nodiscard]] bool is_at_most() const { return most_ && spent_ >= *most_; }
+  // The share at which so many iterations are left; 1 of a budget in time.
+  [[nodiscard]] double share_before(std::int64_t iterations) const;
   [[nodiscard]] std::int64_t iterations() const { return spent_; }
   // How many steps of about this length fit into what is left; an iteration counts as 20 ns an op.
   [[nodiscard]] std::int64_t affords(Time step) const;
@@ -68,6 +75,7 @@ class BudgetMeter {
   std::optional<Time> time_;
   const std::atomic<bool>* enough_;
   std::int64_t total_;
+  std::optional<std::int64_t> most_;
   std::size_t ops_;
   std::int64_t spent_ = 0;
   Clock::time_point begin_;

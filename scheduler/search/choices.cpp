@@ -117,7 +117,7 @@ class Account {
   explicit Account(const SearchBudget& budget) : time_(budget.time), total_(budget.iterations) {}
 
   void spend(std::int64_t iterations = 1) { spent_ += iterations; }
-  [[nodiscard]] std::int64_t iterations() const { return spent_; }
+  [[nodiscard]] std::int64_t left() const { return std::max<std::int64_t>(0, total_ - spent_); }
   [[nodiscard]] double share() const {
     if (!time_) return static_cast<double>(spent_) / static_cast<double>(total_);
     return std::chrono::duration<double>(Clock::now() - begin_) /
@@ -155,7 +155,7 @@ class ChoiceSearch {
     const Choice none(static_cast<std::size_t>(problem_.stages()), 0);
     const Choice least = least_choice(problem_);
     if (fits(chosen(problem_, none))) {
-      attempt(none, kBaseShare, true);
+      attempt(none, slice(kBaseShare, true));
     } else {
       try_least(least);
     }
@@ -166,11 +166,12 @@ class ChoiceSearch {
     }
     if (may_probe()) probe_ranks();
     if (!is_done()) probe_stages();
-    if (!is_done() && meter_.share() < 1) attempt(best_, 1 - meter_.share(), true);
+    if (!is_done() && meter_.share() < 1) attempt(best_, slice(1 - meter_.share(), true));
     ChosenSearch found{chosen(problem_, best_), std::move(*result_)};
     found.result.lower_bound = std::min(found.result.makespan, bound_.value);
     found.result.bound_argument = bound_.argument;
-    found.result.iterations = meter_.iterations();
+    found.result.iterations = tries_;
+    found.result.searches = searches_;
     if (is_for_span()) {
       found.result.span_bound = std::min(found.result.span, span_bound(relaxed(problem_)));
     }
@@ -181,6 +182,8 @@ class ChoiceSearch {
   static constexpr double kBaseShare = 0.5;
   static constexpr double kProbeShare = 1.0 / 128;
   static constexpr double kProbesEnd = 0.75;
+  // A probe of fewer tries whose seeds do not fit may take so many to find an order.
+  static constexpr std::int64_t kFirstTries = 32;
 
   static std::size_t ops_of(const Problem& problem) {
     return 3 * static_cast<std::size_t>(problem.stages()) *
@@ -213,6 +216,15 @@ class ChoiceSearch {
     return part;
   }
 
+  // Of what is left of a budget in iterations, which may be nothing: then only seeds are tried.
+  [[nodiscard]] SearchBudget probe_slice() const {
+    SearchBudget part = slice(kProbeShare, false);
+    if (part.time) return part;
+    part.iterations = std::clamp<std::int64_t>(meter_.left(), 1, part.iterations);
+    part.most = std::min(meter_.left(), std::max(part.iterations, kFirstTries));
+    return part;
+  }
+
   // How good a result is for the goal; of equal ones fewer moves are better.
   using Merit = std::pair<Time, std::ptrdiff_t>;
   [[nodiscard]] Merit merit_of(const Problem& problem, const SearchResult& result,
@@ -222,15 +234,17 @@ class ChoiceSearch {
   }
 
   // Searches under a choice; keeps the best. Is it better than what was there?
-  bool attempt(const Choice& choice, double share, bool shown) {
+  bool attempt(const Choice& choice, const SearchBudget& part) {
     const Problem problem = chosen(problem_, choice);
     std::vector<Schedule> seeds(seeds_.begin(), seeds_.end());
     if (result_) {
       seeds.push_back(result_->schedule);
       seeds.back().name = result_->found_by;
     }
-    SearchResult result = search(problem, seeds_for(problem, seeds), slice(share, shown));
-    meter_.spend(result.iterations);
+    SearchResult result = search(problem, seeds_for(problem, seeds), part);
+    meter_.spend((result.iterations + result.searches - 1) / result.searches);
+    tries_ += result.iterations;
+    searches_ = std::max(searches_, result.searches);
     if (result_ && choice == best_ && result.found_by == "seed " + result_->found_by) {
       result.found_by = result_->found_by;
     }
@@ -244,7 +258,7 @@ class ChoiceSearch {
 
   void try_least(const Choice& least) {
     try {
-      attempt(least, kBaseShare, true);
+      attempt(least, slice(kBaseShare, true));
     } catch (const InfeasibleError& error) {
       throw InfeasibleError(std::string("with every stage keeping the least it can, ") +
                             error.what());
@@ -259,13 +273,15 @@ class ChoiceSearch {
     const Problem problem = chosen(problem_, choice);
     const bool hopeless = !is_for_span() && lower_bound(problem) >= result_->makespan;
     if (hopeless || !fits(problem)) {
-      meter_.spend();
+      if (meter_.share() < 1) meter_.spend();
       return false;
     }
+    const SearchBudget part = probe_slice();
     try {
-      return attempt(choice, kProbeShare, false);
+      return attempt(choice, part);
     } catch (const InfeasibleError&) {
-      meter_.spend();
+      meter_.spend(part.most.value_or(1));
+      tries_ += part.most.value_or(1);
       return false;
     }
   }
@@ -307,6 +323,8 @@ class ChoiceSearch {
   const Problem& problem_;
   const SearchBudget& budget_;
   Account meter_;
+  std::int64_t tries_ = 0;  // schedules, of all searches at a time
+  int searches_ = 1;        // at a time
   std::span<const Schedule> seeds_;
   std::vector<Choice> seeded_;  // choices that seeds make
   std::vector<Choice> tried_;
@@ -325,7 +343,9 @@ void take_better(ChosenSearch& best, ChosenSearch other) {
   other.result.lower_bound = result.lower_bound;
   other.result.bound_argument = result.bound_argument;
   other.result.iterations += result.iterations;
+  other.result.searches += result.searches;
   result.iterations = other.result.iterations;
+  result.searches = other.result.searches;
   SearchResult& faster = other.result.best_makespan < result.best_makespan ? other.result : result;
   const Time best_makespan = faster.best_makespan;
   Schedule fastest = std::move(faster.fastest);
@@ -402,6 +422,7 @@ ChosenSearch search_choices_by(const Problem& problem, std::span<const Schedule>
   result.lower_bound = std::min(result.makespan, fast.result.lower_bound);
   result.bound_argument = fast.result.bound_argument;
   result.iterations += fast.result.iterations;
+  result.searches += fast.result.searches;
   const Problem kept = chosen(problem, Choice(static_cast<std::size_t>(problem.stages()), 0));
   if (!same_kinds(kept, fast.problem) && fits(kept)) take_better(best, search_under(kept));
   return best;

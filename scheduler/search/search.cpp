@@ -76,7 +76,6 @@ class Search {
         objective_(objective),
         decoder_(problem, budget.goal == SearchGoal::span),
         meter_(budget_of_orders(budget, objective), decoder_.model().ops(), begin_),
-        choice_meter_(budget, decoder_.model().ops(), begin_),
         elite_(objective ? choice_size(decoder_.model().ops()) : kEliteSize),
         bound_of_makespan_(best_lower_bound(problem)),
         bound_(budget.goal == SearchGoal::span
@@ -88,7 +87,7 @@ class Search {
 
   SearchResult run(std::span<const Schedule> seeds) {
     for (const Schedule& seed : seeds) {
-      if (!elite_.empty() && meter_.is_spent()) break;
+      if (budget_.time && !elite_.empty() && meter_.is_spent()) break;
       const auto begin = BudgetMeter::Clock::now();
       take_seed(seed);
       // The answer is evaluated as a seed is.
@@ -109,6 +108,10 @@ class Search {
   [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
   [[nodiscard]] bool is_done() const { return elite_.best() <= bound_ || meter_.is_spent(); }
   [[nodiscard]] bool has_nothing() const { return elite_.empty() && seed_ == nullptr; }
+  // Something must be found before the budget counts.
+  [[nodiscard]] bool may_try() const {
+    return has_nothing() ? !meter_.is_at_most() : !meter_.is_spent();
+  }
   // An objective has the more to choose from, the more rules are tried.
   [[nodiscard]] bool is_listed() const { return objective_ ? meter_.is_spent() : is_done(); }
 
@@ -168,7 +171,7 @@ class Search {
       by = "replay";
       rules = ranked(with_microbatches(problem_, few), is_for_span(), grid, meter_,
                      meter_.share() + kRankingShare, [this, by](const PriorityRule& rule) {
-                       try_rule(decoder_, rule, by);
+                       if (may_try()) try_rule(decoder_, rule, by);
                        return is_done();
                      });
     }
@@ -179,12 +182,14 @@ class Search {
     }
     const double until = meter_.share() + kListShare;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      // Something must be found before the budget counts.
+      if (!may_try()) return;
       if (!has_nothing() && (is_listed() || meter_.share() > until)) return;
       const std::size_t which = i % (decoders.size() + 1);
       try_rule(which == 0 ? decoder_ : *decoders[which - 1], rules[i], by);
     }
-    for (std::size_t i = 0; has_nothing() && i < grid.size(); ++i) try_rule(decoder_, grid[i], by);
+    for (std::size_t i = 0; has_nothing() && may_try() && i < grid.size(); ++i) {
+      try_rule(decoder_, grid[i], by);
+    }
   }
 
   void try_rule(Decoder& decoder, const PriorityRule& rule, std::string_view by) {
@@ -225,9 +230,16 @@ class Search {
       }
       const auto from = static_cast<std::size_t>(round) % elite_.size();
       annealing.start(elite_[from].orders);
-      annealing.run(meter_, until, bound_, heat * static_cast<double>(elite_.best()));
+      annealing.run(meter_, std::min(until, annealing_end()), bound_,
+                    heat * static_cast<double>(elite_.best()));
       keep(annealing.best_makespan(), annealing.best(), "annealing");
     }
+  }
+
+  // It looks at its budget every so many tries, which must still be there; keys take what is left.
+  [[nodiscard]] double annealing_end() const {
+    constexpr std::int64_t kTriesALook = 16;
+    return meter_.share_before(kTriesALook - 1);
   }
 
   // As many as are long enough to come to something, in whole turns.
@@ -249,7 +261,7 @@ class Search {
   void descend(double until) {
     OrderAnnealing annealing(decoder_.model(), budget_.seed + 2);
     annealing.start(elite_[0].orders);
-    annealing.run(meter_, until, bound_, 0);
+    annealing.run(meter_, std::min(until, annealing_end()), bound_, 0);
     keep(annealing.best_makespan(), annealing.best(), "annealing");
   }
 
@@ -275,20 +287,32 @@ class Search {
 
   // ---- the answer ---------------------------------------------------------------------------
 
-  // The best by the objective, of equals the fastest, of what was found already, the seeds and, as
-  // far as the time goes, the elite.
+  // The best by the objective, of equals the fastest, of what was found already and, as far as the
+  // time goes, the seeds and the elite.
   void choose(std::span<const Schedule> seeds, SearchResult& found) const {
+    using Clock = BudgetMeter::Clock;
+    Clock::duration longest{0};  // that an order took
+    const auto judge = [&](const Schedule& schedule) {
+      const auto begin = Clock::now();
+      const Time cost = objective_(schedule);
+      longest = std::max(longest, Clock::now() - begin);
+      return cost;
+    };
+    const auto has_time = [&] {
+      return !budget_.time || Clock::now() + longest <= begin_ + *budget_.time;
+    };
     found.fastest = found.schedule;
-    Time best = objective_(found.schedule);
+    Time best = judge(found.schedule);
     Evaluator evaluator(problem_);
     const auto consider = [&](Schedule schedule, std::string by) {
-      const Time cost = objective_(schedule);
       const Time makespan = evaluator.makespan(schedule);
       // Where time did not suffice for all seeds.
       if (makespan < found.best_makespan) {
         found.fastest = schedule;
         found.best_makespan = makespan;
       }
+      if (!has_time()) return;
+      const Time cost = judge(schedule);
       if (std::pair(cost, makespan) >= std::pair(best, found.makespan)) return;
       best = cost;
       found.makespan = makespan;
@@ -296,10 +320,11 @@ class Search {
       found.found_by = std::move(by);
     };
     for (const Schedule& seed : seeds) {
+      // One for which there is no time may still be the fastest.
+      if (!has_time() && evaluator.makespan(seed) >= found.best_makespan) continue;
       if (verify(problem_, seed).empty()) consider(seed, fmt::format("seed {}", seed.name));
     }
-    for (std::size_t i = 0; i < elite_.size(); ++i) {
-      if (budget_.time && choice_meter_.is_spent()) break;
+    for (std::size_t i = 0; i < elite_.size() && has_time(); ++i) {
       consider(decoder_.model().schedule(elite_[i].orders), found_by_);
     }
     found.schedule.name = "search";
@@ -349,7 +374,6 @@ class Search {
   const SearchObjective& objective_;
   Decoder decoder_;
   BudgetMeter meter_;
-  BudgetMeter choice_meter_;  // runs on while the objective chooses
   Elite elite_;
   LowerBound bound_of_makespan_;
   std::int64_t bound_;  // of what is kept small
@@ -384,11 +408,13 @@ SearchResult merged(SearchResult a, SearchResult b, SearchGoal goal) {
   const std::string_view argument = tighter.bound_argument;
   const Time span_bound = std::max(a.span_bound, b.span_bound);
   const std::int64_t iterations = a.iterations + b.iterations;
+  const int searches = a.searches + b.searches;
   SearchResult best = is_better(b, a, goal) ? std::move(b) : std::move(a);
   best.lower_bound = bound;
   best.bound_argument = argument;
   best.span_bound = span_bound;
   best.iterations = iterations;
+  best.searches = searches;
   return best;
 }
 

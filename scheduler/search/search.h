@@ -23,6 +23,7 @@ struct SearchResult {
   // The argument that proves it: a LowerBound's.
   std::string_view bound_argument;
   std::int64_t iterations = 0;
+  int searches = 1;  // so many were made, each with all the iterations of the budget
   // Where the goal is the longest span of a rank: at most so long, and proven not below.
   Time span{0};
   Time span_bound{0};
@@ -42,7 +43,8 @@ struct SearchResult {
 // end. Ends early where the makespan meets the bound.
 //
 // With an `objective`, of the best orders by makespan and the seeds the one that is best by it: so
-// never worse by it than a faultless seed, or than the fastest order found.
+// never worse by it than a faultless seed, or than the fastest order found. With a budget in time
+// as many of them as that allows are judged, and the fastest order in any case.
 //
 // Throws InfeasibleError, naming the rank and what it needs, where no order fits the memory.
 [[nodiscard]] SearchResult search(const Problem& problem, std::span<const Schedule> seeds,

@@ -37,5 +37,28 @@ TEST(BudgetMeter, ReservesNothingWhereAnAnswerTakesNoTime) {
   EXPECT_DOUBLE_EQ(counted.share(), 0.1);
 }
 
+TEST(BudgetMeter, SaysWhenSoManyIterationsAreLeft) {
+  SearchBudget counted;
+  counted.iterations = 10;
+  BudgetMeter meter(counted, 100);
+  for (int i = 0; i < 7; ++i) meter.spend();
+  EXPECT_LT(meter.share(), meter.share_before(2));
+  EXPECT_DOUBLE_EQ(meter.share(), meter.share_before(3));
+  EXPECT_DOUBLE_EQ(BudgetMeter(of_an_hour(), 100).share_before(3), 1);
+}
+
+TEST(BudgetMeter, OfNoIterationsIsSpentFromTheStart) {
+  SearchBudget none;
+  none.iterations = 10;
+  none.most = 0;
+  EXPECT_TRUE(BudgetMeter(none, 100).is_spent());
+  EXPECT_TRUE(BudgetMeter(none, 100).is_at_most());
+  none.most = 12;
+  BudgetMeter meter(none, 100);
+  for (int i = 0; i < 10; ++i) meter.spend();
+  EXPECT_TRUE(meter.is_spent());
+  EXPECT_FALSE(meter.is_at_most());  // two more may find a first order
+}
+
 }  // namespace
 }  // namespace counterflow

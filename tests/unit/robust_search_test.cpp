@@ -224,6 +224,31 @@ TEST(SearchAlternatives, JudgeAnOrderOnce) {
   EXPECT_EQ(asked, once);
 }
 
+TEST(SearchWithAnObjective, JudgesNoMoreThanTheTimeAllows) {
+  const Problem problem = loop(4, 8);
+  std::vector<Schedule> seeds;
+  for (const char* family : {"gpipe", "1f1b", "zb-h1", "zb-h2"}) {
+    seeds.push_back(generate(*find_family(family), problem));
+  }
+  std::atomic<int> asked{0};
+  const SearchObjective count = [&](const Schedule& order) {
+    ++asked;
+    return Evaluator(problem).makespan(order);
+  };
+  SearchBudget spent;
+  spent.time = Time{1};
+  const SearchResult found = search(problem, seeds, spent, count);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(found.objective, found.makespan);
+  asked = 0;
+  const std::vector<Alternative> same(3, {problem, "the same"});
+  EXPECT_EQ(search_alternatives(problem, same, seeds, spent, count, 2).objective, found.objective);
+  EXPECT_LE(asked, 2);  // what both threads began with
+  asked = 0;
+  (void)search(problem, seeds, iterations(1), count);
+  EXPECT_GE(asked, 4);  // iterations leave time for all
+}
+
 TEST(SearchAlternatives, PassOnWhatTheObjectiveThrows) {
   const Problem problem = loop(3, 5);
   const std::vector<Alternative> same(1, {problem, "the same"});
