@@ -284,7 +284,7 @@ Plan make_plan(Config config, const std::filesystem::path& folder) {
   return plan;
 }
 
-Problem make_problem_on_placement(const Config& config) {
+Problem make_problem_on_placement(const Config& config, bool forward_only) {
   if (!config.placement) {
     throw InputError(
         config.schedule.where,
@@ -294,7 +294,7 @@ Problem make_problem_on_placement(const Config& config) {
   }
   const PlacementKind kind = config.placement->value.kind;
   const bool zigzag = kind == PlacementKind::v || kind == PlacementKind::wave;
-  return make_problem(config, kind, zigzag ? 2 : 1, false);
+  return make_problem(config, kind, zigzag ? 2 : 1, forward_only);
 }
 
 Problem make_problem(const Config& config, PlacementKind placement, int chunks, bool forward_only) {

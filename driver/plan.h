@@ -45,9 +45,9 @@ struct Plan {
 [[nodiscard]] Problem make_problem(const Config& config, PlacementKind placement, int chunks,
                                    bool forward_only);
 
-// The problem of a config whose schedule is `auto`: on its placement, which it must give. Throws
-// InputError.
-[[nodiscard]] Problem make_problem_on_placement(const Config& config);
+// The problem of a config whose schedule is `auto`, or is searched for: on its placement, which it
+// must give. Throws InputError.
+[[nodiscard]] Problem make_problem_on_placement(const Config& config, bool forward_only = false);
 
 // The microbatches of each phase that trains; of the whole run where there are no phases.
 [[nodiscard]] std::vector<int> trained_microbatches(const Config& config);

@@ -17,6 +17,7 @@
 #include "scheduler/ir/diagnostic_text.h"
 #include "scheduler/search/choices.h"
 #include "scheduler/verify/verify.h"
+#include "schedules/registry.h"
 #include "simulator/monte_carlo.h"
 
 namespace counterflow {
@@ -38,6 +39,14 @@ std::size_t ops_of(const Problem& problem) {
          static_cast<std::size_t>(problem.microbatches);
 }
 
+// Does the config ask for forwards alone on a placement that the family of forwards does not take?
+// A search orders them on any.
+bool orders_forwards(const Config& config) {
+  const Family* family = find_family(config.schedule.value);
+  return family != nullptr && family->forward_only && config.placement &&
+         config.placement->value.kind != family->placement;
+}
+
 // A search takes each message for the only one on its way. Where messages share links, what it ends
 // with is run to see which is the fastest.
 ChosenSearch search_for_makespan(const Plan& plan, std::span<const Schedule> seeds,
@@ -56,13 +65,33 @@ ChosenSearch search_for_makespan(const Plan& plan, std::span<const Schedule> see
   return found;
 }
 
+// Is the schedule faultless where every stage keeps the least it can?
+bool fits_with_least_kept(const Plan& plan) {
+  const Problem least = with_least_kept(plan.problem);
+  return verify(least, seeds_for(least, {&plan.schedule, 1}).front()).empty();
+}
+
 // A search takes only faultless orders as seeds, and whoever names one thinks that it was.
 std::optional<std::string> why_no_start(const Plan& plan) {
   const Diagnostics faults = verify(plan.problem, plan.schedule);
-  if (faults.empty()) return std::nullopt;
+  if (faults.empty() || fits_with_least_kept(plan)) return std::nullopt;
   return fmt::format("search: {} is not what it starts from, for it has {} fault{}: {}",
                      plan.config.schedule.value, faults.size(), faults.size() == 1 ? "" : "s",
                      to_line(faults.front()));
+}
+
+// "500 schedules tried", and how it comes that they are more than were asked for.
+std::string tries(const SearchResult& result, const SearchBudget& budget) {
+  std::string text =
+      fmt::format("{} schedule{} tried", result.iterations, result.iterations == 1 ? "" : "s");
+  if (budget.time || budget.iterations == 0) return text;
+  if (result.searches > 1) {
+    return text + fmt::format(" by {} searches, each with all of the budget", result.searches);
+  }
+  if (result.iterations > budget.iterations) {
+    text += fmt::format(", more than {}, for no order was found before", budget.iterations);
+  }
+  return text;
 }
 
 std::string outcome(const SearchedPlan& searched, const SearchBudget& budget) {
@@ -70,8 +99,7 @@ std::string outcome(const SearchedPlan& searched, const SearchBudget& budget) {
   const bool in_time = budget.time.has_value();
   const Time bound = searched.plan.proven.value;
   const SearchResult& result = searched.result;
-  std::string text =
-      fmt::format("search: found by {}, {} schedules tried", result.found_by, result.iterations);
+  std::string text = fmt::format("search: found by {}, {}", result.found_by, tries(result, budget));
   if (in_time) text += fmt::format(" in {}, with the seeds", readable_time(searched.took));
   if (searched.robustness) return text + "; best at the goal of those found, with no bound on it";
   if (result.makespan <= bound) text += "; proven optimal for this placement and these limits";
@@ -91,11 +119,12 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
   std::vector<Schedule> seeds;
   if (config.phases && (config.phases->value.size() > 1 || !config.phases->value[0].trains())) {
     throw InputError(config.phases->where,
-                     "pipeline.phases: a search orders a single pass to train; leave one such "
-                     "phase, or name a schedule family and compile that");
+                     "pipeline.phases: a search orders a single pass; leave one phase that trains, "
+                     "leave phases out and take schedule: forward-only for one that does not, or "
+                     "name a schedule family and compile that");
   }
-  if (config.schedule.value == "auto") {
-    plan.problem = make_problem_on_placement(config);
+  if (const bool forwards = orders_forwards(config); forwards || config.schedule.value == "auto") {
+    plan.problem = make_problem_on_placement(config, forwards);
     plan.config = std::move(config);
   } else {
     plan = make_plan(std::move(config), folder);

@@ -135,6 +135,103 @@ def test_a_named_start_that_is_none_is_said_to_be_none(counterflow, config, tmp_
     assert any("starts from" in warning and "[memory]" in warning for warning in few), few
 
 
+RECOMPUTE = H34.replace("activation: 1B", "activation: 100B, recompute: {activation: 10B}") + (
+    "memory: {limit: 150B}\n"
+)
+
+
+def test_a_start_that_fits_with_recompute_is_not_said_to_be_none(counterflow, config):
+    path = config(RECOMPUTE.replace("schedule: auto", "schedule: 1f1b"))
+    found = []
+    for tries in (1, 5, 20):
+        report = counterflow("search", path, "--iterations", tries, "--json", code=0).json
+        found += [note for note in report["notes"] if "found by seed 1f1b" in note]
+        assert not any("starts from" in warning for warning in report["warnings"])
+    assert found
+    path = config(RECOMPUTE.replace("schedule: auto", "schedule: gpipe").replace("10B", "80B"))
+    report = counterflow("search", path, "--iterations", 5, "--json", code=0).json
+    assert any("gpipe is not what it starts from" in each for each in report["warnings"])
+    assert not any("found by seed gpipe" in note for note in report["notes"])
+
+
+def schedules_tried(report):
+    (note,) = [note for note in report["notes"] if "tried" in note]
+    return int(re.search(r"(\d+) schedules? tried", note)[1]), note
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3, 5, 13, 40, 300])
+@pytest.mark.parametrize(
+    "text",
+    [
+        UNEVEN,
+        UNEVEN.replace("limit_activations: 5", "limit_activations: 2"),
+        H34.replace("ranks: 4, microbatches: 8", "ranks: 8, microbatches: 40"),
+        RECOMPUTE,
+        RECOMPUTE.replace("150B", "130B").replace("placement: loop", "placement: v"),
+    ],
+    ids=["uneven", "tight", "many", "recompute", "tight recompute"],
+)
+def test_no_more_schedules_are_tried_than_asked_for(counterflow, config, text, tries):
+    for goal in ("makespan", "span"):
+        tried, note = schedules_tried(
+            counterflow("search", config(text), "--iterations", tries, "--goal", goal, "--json",
+                        code=0).json
+        )
+        assert tried <= tries, note
+
+
+def test_several_searches_say_that_each_has_the_budget(counterflow, config):
+    path = config(UNEVEN)
+    tried, note = schedules_tried(
+        counterflow("search", path, "--iterations", 50, "--starts", 3, "--json", code=0).json
+    )
+    assert 50 < tried <= 150
+    assert "by 3 searches, each with all of the budget" in note
+    options = ("--goal", "mean", "--trials", 5, "--iterations", 50, "--json")
+    tried, note = schedules_tried(
+        counterflow("search", config(UNEVEN + JITTER), *options, code=0).json
+    )
+    searches = int(re.search(r"by (\d+) searches", note)[1])
+    assert 50 < tried <= 50 * searches
+
+
+FORWARD = """\
+pipeline: {ranks: 4, microbatches: 8, schedule: forward-only, placement: v}
+stages: {forward: [1ms, 3ms, 2ms, 1ms, 2ms, 1ms, 3ms, 1ms], activation: 1B}
+links: {latency: 1ms}
+"""
+
+
+@pytest.mark.parametrize(
+    "placement", ["v", "wave", "loop", "[0, 0, 1, 1, 2, 2, 3, 3]", "[3, 2, 1, 0, 0, 1, 2, 3]"]
+)
+def test_forwards_alone_on_any_placement(counterflow, config, tmp_path, placement):
+    chunks = "" if placement.startswith("[") else ", chunks: 2"
+    path = config(FORWARD.replace("placement: v", f"placement: {placement}{chunks}"))
+    report = counterflow("search", path, "--iterations", 300, "-o", "out", "--json", code=0).json
+    assert report["makespan_ns"] >= report["lower_bound_ns"]
+    # The busiest rank has at least 2 ms a microbatch.
+    assert report["makespan_ns"] >= 16_000_000
+    read = counterflow("simulate", path, "--schedule", "out/schedule.csv", "--json", code=0).json
+    assert read["makespan_ns"] == report["makespan_ns"]
+    ops = (tmp_path / "out" / "schedule.csv").read_text().replace("\n", ",").strip(",").split(",")
+    assert sorted(ops) == sorted(f"{stage}F{mb}" for stage in range(8) for mb in range(8))
+
+
+def test_what_phases_that_only_go_forward_are_told_works(counterflow, config):
+    phases = FORWARD.replace("microbatches: 8", "phases: [{name: eval, microbatches: 8}]")
+    refused = counterflow("search", config(phases), code=2).err
+    assert "leave phases out and take schedule: forward-only" in refused
+    counterflow("search", config(FORWARD), "--iterations", 20, "-q", code=0)
+
+
+def test_forwards_alone_in_two_directions(counterflow, config):
+    path = config(FORWARD.replace("placement: v", "placement: bidirectional")
+                  .replace("[1ms, 3ms, 2ms, 1ms, 2ms, 1ms, 3ms, 1ms]", "1ms"))
+    report = counterflow("search", path, "--iterations", 300, "--json", code=0).json
+    assert report["makespan_ns"] >= report["lower_bound_ns"] >= 8_000_000
+
+
 def test_never_worse_than_the_family_the_config_names(counterflow, config):
     path = config(H34.replace("schedule: auto", "schedule: zb-h2"))
     family = counterflow("simulate", path, "--json", code=0).json
@@ -195,9 +292,9 @@ def test_wrong_budgets(counterflow, config, arguments, words):
 @pytest.mark.parametrize("number", ["5", "0.25", "1e3", "4e12", "1e-9", "5 "])
 def test_a_budget_without_a_unit_is_told_what_would_do(counterflow, config, number):
     result = counterflow("search", config(H34), "--budget", number, code=2)
-    assert f"--budget {number} has no unit; write --budget {number}" in result.err
+    assert f"--budget {number} has no unit; write --budget {number.strip()}" in result.err
     assert "units:" not in result.err
-    for advised in re.findall(r"--budget ([0-9e.+-]+ ?[a-z]+)", result.err):
+    for advised in re.findall(r"--budget (\S+)", result.err.partition("; write ")[2]):
         counterflow("search", config(H34), "--budget", advised, "-q", code=0)
 
 
