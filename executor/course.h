@@ -14,6 +14,7 @@ namespace counterflow::exec {
 // end, and whoever reaches zero is ready; nobody is ever asked twice.
 struct Seeking {
   using Index = Prerequisites::Index;
+  static constexpr bool kFollows = false;
   static constexpr bool kTimesKnown = false;
 
   Index* ready = nullptr;            // behind the last of those that may begin
@@ -31,6 +32,7 @@ struct Seeking {
 // they are known as well.
 template <bool times_known>
 struct Following {
+  static constexpr bool kFollows = true;
   static constexpr bool kTimesKnown = times_known;
 
   std::int64_t events = 0;

@@ -38,7 +38,9 @@ Exchange::Exchange(const Program& program, const Matching& matching, Semantics s
     for (std::uint32_t k = 0; k < rank.transfers.size(); ++k) {
       const Transfer& each = rank.transfers[k];
       End& end = ends_.emplace_back();
-      end.instruction = first_instruction + matching.instruction(r, k);
+      const std::uint32_t instruction = matching.instruction(r, k);
+      end.instruction = first_instruction + instruction;
+      end.is_alone = instruction != kNone && rank.instructions[instruction].body.count == 1;
       end.expects = (each.version & kMostVersion) - (each.is_send ? 0U : 1U);
       end.held = each.slot == kNone ? nullptr : &memories[r].version(each.slot);
       end.rank = static_cast<std::uint16_t>(r);

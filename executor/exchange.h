@@ -41,6 +41,7 @@ class Exchange {
     std::uint8_t here = 0;   // of a send: the sides that have come and have not met
     bool alike = false;      // both ends say the same of what is carried
     bool has_bytes = false;  // something is to be copied
+    bool is_alone = false;   // its instruction posts nothing else
   };
   static constexpr std::uint8_t kSend = 1;
   static constexpr std::uint8_t kReceive = 2;
@@ -52,6 +53,8 @@ class Exchange {
   [[nodiscard]] Id id(std::uint32_t rank, std::uint32_t transfer) const {
     return bases_[rank] + transfer;
   }
+  // It will soon be posted.
+  void fetch(Id id) const { prefetch(&ends_[id], 0); }
   // Which transfer of its rank an end is.
   [[nodiscard]] std::uint32_t transfer(const End& end) const {
     return static_cast<std::uint32_t>(&end - ends_.data()) - bases_[end.rank];

@@ -16,36 +16,21 @@
 #include "executor/node.h"
 #include "executor/prefetch.h"
 #include "executor/progress.h"
+#include "executor/script.h"
 #include "scheduler/graph/matching.h"
 #include "scheduler/graph/prerequisites.h"
+#include "scheduler/search/random.h"
 
 namespace counterflow::exec {
 namespace {
 
 using Index = Prerequisites::Index;
 
-// SplitMix64: small, and the same everywhere.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  // Uniform enough in 0..bound-1 for choosing an interleaving.
-  std::uint32_t below(std::uint32_t bound) {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-    return static_cast<std::uint32_t>(((z ^ (z >> 31U)) >> 32U) * bound >> 32U);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 // How far ahead a rank's next ones are fetched.
 constexpr std::size_t kNodesAhead = 16;
 constexpr std::size_t kAccessesAhead = 24;
-// And how far where the order is known.
-constexpr std::size_t kNextInOrder = 12;
+// And how far where the order is known: nodes and accesses stand in it, the rest is spread.
+constexpr std::size_t kNextInScript = 12;
 
 // What the runs of a rank use.
 struct RankState {
@@ -111,9 +96,10 @@ class Machine final {
     Machine& machine;
     Course& course;
     void transfer_ended(const Exchange::End& at) {
-      if (machine.nodes_[at.instruction].shape == Node::Shape::message) {
+      if (!at.is_alone && --machine.ends_left_[at.instruction] > 0) return;
+      if (Course::kFollows || machine.nodes_[at.instruction].shape == Node::Shape::message) {
         machine.end(at.instruction, course);
-      } else if (--machine.ends_left_[at.instruction] == 0) {
+      } else {
         course = machine.end_other(at.instruction, course);
       }
     }
@@ -123,10 +109,20 @@ class Machine final {
   };
 
   void run_step() {
-    if (!order_.empty()) return clock_ ? follow<Following<false>>() : follow<Following<true>>();
+    if (!script_.order.empty()) {
+      return clock_ ? follow<Following<false>>() : follow<Following<true>>();
+    }
     if (at_random_ || settings_.steps == 1) return seek([](Index) {});
-    order_.reserve(prerequisites_.size());
-    seek([this](Index index) { order_.push_back(index); });
+    std::vector<Index> order;
+    order.reserve(prerequisites_.size());
+    seek([&order](Index index) { order.push_back(index); });
+    if (!failure_) script_ = script_of(program_, nodes_, std::move(order));
+  }
+
+  template <typename Course>
+  [[nodiscard]] std::span<const Access> accesses_of(const Node& node) const {
+    const Access* all = Course::kFollows ? script_.accesses.data() : ranks_[node.rank].accesses;
+    return {all + node.body.first, node.body.count};
   }
 
   // Tells of each instruction as it begins.
@@ -142,7 +138,7 @@ class Machine final {
       prefetch(&nodes_[index], kNodesAhead);
       prefetch(&followers_[index], kNodesAhead);
       prefetch(&intervals_[index], kNodesAhead);
-      begin(index, course);
+      begin(index, nodes_[index], course);
     }
     events_ = course.events;
     if (static_cast<std::size_t>(events_) == 2 * prerequisites_.size()) return;
@@ -156,18 +152,19 @@ class Machine final {
   template <typename Course>
   void follow() {
     Course course;
+    const std::size_t size = script_.order.size();
     std::size_t at = 0;
-    for (; at < order_.size() && !failure_; ++at) {
-      if (at + kNextInOrder < order_.size()) {
-        const Index soon = order_[at + kNextInOrder];
-        prefetch(&nodes_[soon], 0);
-        if (!Course::kTimesKnown) prefetch(&intervals_[soon], 0);
+    for (; at < size && !failure_; ++at) {
+      if (at + kNextInScript < size) {
+        const Node& soon = script_.nodes[at + kNextInScript];
+        if (soon.shape == Node::Shape::message) exchange_.fetch(soon.body.first);
+        if (!Course::kTimesKnown) prefetch(&intervals_[script_.order[at + kNextInScript]], 0);
       }
-      begin(order_[at], course);
+      begin(script_.order[at], script_.nodes[at], course);
     }
     events_ = course.events;
     if (!failure_) return;
-    for (; at < order_.size(); ++at) forget(order_[at]);
+    for (; at < size; ++at) forget(script_.order[at]);
     if (Course::kTimesKnown) forget_from(Time{events_});
   }
 
@@ -221,11 +218,10 @@ class Machine final {
   }
 
   template <typename Course>
-  [[gnu::always_inline]] void begin(Index index, Course& course) {
-    const Node& node = nodes_[index];
+  [[gnu::always_inline]] void begin(Index index, const Node& node, Course& course) {
     if (node.shape == Node::Shape::run) {
       note_begin(index, course);
-      if (call(index, node)) end(index, course);
+      if (call(index, node, accesses_of<Course>(node))) end(index, course);
     } else if (node.shape == Node::Shape::message) {
       note_begin(index, course);
       course.satisfy(followers_[index].after_begin);
@@ -252,7 +248,9 @@ class Machine final {
     for (const Index waiting : prerequisites_.after_begin(index)) course.satisfy(waiting);
     switch (what.kind) {
       case InstructionKind::run:
-        return call(index, nodes_[index]) ? end_other(index, course) : course;
+        return call(index, nodes_[index], accesses_of<Seeking>(nodes_[index]))
+                   ? end_other(index, course)
+                   : course;
       case InstructionKind::transfer:
         return post(index, what.body, course);
       case InstructionKind::collective:
@@ -271,10 +269,9 @@ class Machine final {
   }
 
   // False if it failed.
-  [[gnu::always_inline]] bool call(Index index, const Node& node) {
-    const RankState& rank = ranks_[node.rank];
-    RankMemory& memory = *rank.memory;
-    const std::span accesses(rank.accesses + node.body.first, node.body.count);
+  [[gnu::always_inline]] bool call(Index index, const Node& node,
+                                   std::span<const Access> accesses) {
+    RankMemory& memory = *ranks_[node.rank].memory;
     prefetch(accesses.data(), kAccessesAhead);
     for (const Access& access : accesses) {
       if (!memory.use(access)) return fail(index, memory.complaint(access));
@@ -366,19 +363,18 @@ class Machine final {
   std::vector<RankMemory> memories_;  // [rank]
   Exchange exchange_;
   Meetings meetings_;
-  const std::vector<Node> nodes_;           // [index]
-  const std::vector<Followers> followers_;  // [index]
-  std::vector<std::uint32_t>
-      pending_;  // [index], and nobody: how many must yet begin or end before it
-  std::vector<std::uint32_t>
-      ends_left_;                 // [index] of a group that has begun: messages that have not ended
-  std::vector<RankState> ranks_;  // [rank]
-  std::vector<Index> first_;      // those that wait for nobody
-  std::vector<Index> order_;      // in which they begin, where that is known
-  std::unique_ptr<Index[]> ready_;   // those that may begin; room for all, and one more
-  std::vector<Interval> intervals_;  // [index] of those that have begun; end kNotYet: no more
+  // [index]; of `pending_` nobody as well.
+  const std::vector<Node> nodes_;
+  const std::vector<Followers> followers_;
+  std::vector<std::uint32_t> pending_;    // how many must yet begin or end before it
+  std::vector<std::uint32_t> ends_left_;  // of a group that has begun: messages that have not ended
+  std::vector<RankState> ranks_;          // [rank]
+  std::vector<Index> first_;              // those that wait for nobody
+  Script script_;                         // of all steps, where one goes like the other
+  std::unique_ptr<Index[]> ready_;        // those that may begin; room for all, and one more
+  std::vector<Interval> intervals_;       // [index] of those that have begun; end kNotYet: no more
   const bool at_random_;
-  Random random_;
+  SearchRandom random_;
   std::optional<Failure> failure_;
   std::chrono::steady_clock::time_point start_;
   std::int64_t events_ = 0;  // of the last step
