@@ -38,7 +38,8 @@ void OrderAnnealing::run(BudgetMeter& meter, double until, std::int64_t target,
                          double temperature) {
   const double from = meter.share();
   double share = from;
-  const std::size_t tries_a_look = std::clamp<std::size_t>(kLookOps / lane_of_.size(), 1, 16);
+  const std::size_t tries_a_look =
+      meter.is_timed() ? std::clamp<std::size_t>(kLookOps / lane_of_.size(), 1, 16) : 1;
   for (std::size_t tries = 0; share < until && best_makespan_ > target; ++tries) {
     const double heat = temperature * (until - share) / (until - from);
     const double worse = -std::log(random_.unit() + 1e-12) * heat;

@@ -59,12 +59,6 @@ double BudgetMeter::share() const {
          std::chrono::duration<double>(whole);
 }
 
-double BudgetMeter::share_before(std::int64_t iterations) const {
-  if (time_) return 1;
-  return 1 -
-         static_cast<double>(iterations) / static_cast<double>(std::max<std::int64_t>(total_, 1));
-}
-
 std::int64_t BudgetMeter::affords(Time step) const {
   constexpr double kOp = 20e-9;
   const double whole = time_ ? std::chrono::duration<double>(*time_).count()

@@ -65,8 +65,8 @@ class BudgetMeter {
   [[nodiscard]] bool is_spent() const { return share() >= 1; }
   // May nothing be tried even where nothing was found?
   [[nodiscard]] bool is_at_most() const { return most_ && spent_ >= *most_; }
-  // The share at which so many iterations are left; 1 of a budget in time.
-  [[nodiscard]] double share_before(std::int64_t iterations) const;
+  // Does a look at the share take a look at the clock?
+  [[nodiscard]] bool is_timed() const { return time_.has_value(); }
   [[nodiscard]] std::int64_t iterations() const { return spent_; }
   // How many steps of about this length fit into what is left; an iteration counts as 20 ns an op.
   [[nodiscard]] std::int64_t affords(Time step) const;

@@ -230,16 +230,9 @@ class Search {
       }
       const auto from = static_cast<std::size_t>(round) % elite_.size();
       annealing.start(elite_[from].orders);
-      annealing.run(meter_, std::min(until, annealing_end()), bound_,
-                    heat * static_cast<double>(elite_.best()));
+      annealing.run(meter_, until, bound_, heat * static_cast<double>(elite_.best()));
       keep(annealing.best_makespan(), annealing.best(), "annealing");
     }
-  }
-
-  // It looks at its budget every so many tries, which must still be there; keys take what is left.
-  [[nodiscard]] double annealing_end() const {
-    constexpr std::int64_t kTriesALook = 16;
-    return meter_.share_before(kTriesALook - 1);
   }
 
   // As many as are long enough to come to something, in whole turns.
@@ -261,7 +254,7 @@ class Search {
   void descend(double until) {
     OrderAnnealing annealing(decoder_.model(), budget_.seed + 2);
     annealing.start(elite_[0].orders);
-    annealing.run(meter_, std::min(until, annealing_end()), bound_, 0);
+    annealing.run(meter_, until, bound_, 0);
     keep(annealing.best_makespan(), annealing.best(), "annealing");
   }
 
