@@ -208,7 +208,8 @@ class Search {
   void improve(double end) {
     if (elite_.empty()) return;
     const SearchModel& model = decoder_.model();
-    if (model.ops() > kAnnealingOps) {
+    const std::int64_t turns = turns_of(model.ops());
+    if (model.ops() > kAnnealingOps || turns == 0) {
       if (model.ops() <= kDescentOps) descend(meter_.share() + (end - meter_.share()) / 2);
       if (is_done()) return;
       change_keys(end, budget_.seed + 1);
@@ -218,7 +219,7 @@ class Search {
     // leaves it for another. Keys reach orders that differ on many ranks at once, as tight memory
     // asks for.
     constexpr std::array kHeats{0.002, kByKeys, 0.01, kByKeys, 0.03, kByKeys};
-    const int rounds = rounds_of(model.ops());
+    const auto rounds = static_cast<int>(turns * static_cast<std::int64_t>(kHeats.size()));
     OrderAnnealing annealing(model, budget_.seed + 2);
     for (int round = 0; round < rounds && !is_done(); ++round) {
       const double share = meter_.share();
@@ -235,13 +236,12 @@ class Search {
     }
   }
 
-  // As many as are long enough to come to something, in whole turns.
-  [[nodiscard]] int rounds_of(std::size_t ops) const {
+  // So often can all heats be taken in turn, each for long enough to come to something.
+  [[nodiscard]] std::int64_t turns_of(std::size_t ops) const {
     constexpr Time kOp{20};
-    constexpr std::int64_t kTries = 100;
-    constexpr std::int64_t kTurn = 6;
+    constexpr std::int64_t kTries = 600;
     const std::int64_t tries = meter_.affords(kOp * static_cast<std::int64_t>(ops));
-    return static_cast<int>(kTurn * std::clamp<std::int64_t>(tries / (kTurn * kTries), 1, 5));
+    return std::clamp<std::int64_t>(tries / kTries, 0, 5);
   }
 
   void change_keys(double until, std::uint64_t seed) {
