@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
+
+#include "executor/out_of_memory.h"
+#include "scheduler/error.h"
 
 namespace counterflow::exec {
 
@@ -14,7 +18,13 @@ RankMemory::RankMemory(const RankProgram& program)
     size = std::max(size, static_cast<std::size_t>((slot.offset + slot.size).value));
   }
   for (std::size_t pool = 0; pool < kBufferPools; ++pool) {
-    pools_[pool] = std::make_unique_for_overwrite<std::byte[]>(sizes[pool]);
+    try {
+      pools_[pool] = std::make_unique_for_overwrite<std::byte[]>(sizes[pool]);
+    } catch (const std::bad_alloc&) {
+      throw EnvironmentError(
+          out_of_memory(fmt::format("the {} bytes of a rank's {} buffers", sizes[pool],
+                                    name(static_cast<BufferPool>(pool)))));
+    }
   }
 }
 

@@ -18,7 +18,7 @@ using Buffer = std::span<std::byte>;
 // is never written takes no physical memory.
 class RankMemory {
  public:
-  // Allocates; throws std::bad_alloc.
+  // Allocates. Throws EnvironmentError, in words, where that cannot be.
   explicit RankMemory(const RankProgram& program);
 
   [[nodiscard]] Buffer buffer(std::uint32_t slot) {

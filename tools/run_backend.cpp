@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -56,6 +58,12 @@ exec::RunResult on_gloo(const RunOptions& options, const RunInput& input, RunSte
   exec::GlooSettings settings{.process = {.run = settings_of(options, input, steps),
                                           .patience = patience_of(options, input.program)},
                               .faults = {}};
+  if (!options.patience.empty()) {
+    settings.meeting = std::chrono::ceil<std::chrono::milliseconds>(settings.process.patience);
+  } else {
+    settings.meeting = std::max(
+        settings.meeting, std::chrono::ceil<std::chrono::milliseconds>(settings.process.patience));
+  }
   if (!options.directory.empty()) {
     settings.abandoned = [&](const exec::RunResult& result) {
       write_flight_records(options.directory, input.program, *result.failure, result.stopped);

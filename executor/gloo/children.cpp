@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 #include "scheduler/error.h"
 
@@ -94,13 +93,13 @@ void Children::end_all() {
 }
 
 // At the end of its pipe the child has said all: then it is waited for.
-void Children::read_some(Child& child) {
+bool Children::read_some(Child& child) {
   std::byte buffer[1U << 16U];
   const ssize_t n = ::read(child.pipe, buffer, sizeof buffer);
-  if (n < 0 && errno == EINTR) return;
+  if (n < 0 && errno == EINTR) return true;
   if (n > 0) {
     child.outcome.bytes.insert(child.outcome.bytes.end(), buffer, buffer + n);
-    return;
+    return true;
   }
   child.open = false;
   int status = 0;
@@ -110,11 +109,12 @@ void Children::read_some(Child& child) {
   child.outcome.how = how_it_ended(status);
   // Half of an answer is none.
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) child.outcome.bytes.clear();
+  return false;
 }
 
-std::vector<Children::Outcome> Children::wait(std::chrono::nanoseconds grace) {
+std::vector<Children::Outcome> Children::wait(const Grace& grace) {
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> until;
+  auto until = Clock::time_point::max();
   for (;;) {
     std::vector<pollfd> polled;
     std::vector<Child*> asked;
@@ -124,8 +124,7 @@ std::vector<Children::Outcome> Children::wait(std::chrono::nanoseconds grace) {
       asked.push_back(&child);
     }
     if (polled.empty()) break;
-    if (!until && asked.size() < children_.size()) until = Clock::now() + grace;
-    if (until && Clock::now() > *until) {
+    if (Clock::now() > until) {
       for (Child* child : asked) {
         child->outcome.ended_by_us = true;
         kill(child->pid, SIGKILL);
@@ -133,7 +132,8 @@ std::vector<Children::Outcome> Children::wait(std::chrono::nanoseconds grace) {
     }
     poll(polled.data(), polled.size(), 50);
     for (std::size_t i = 0; i < polled.size(); ++i) {
-      if (polled[i].revents != 0) read_some(*asked[i]);
+      if (polled[i].revents == 0 || read_some(*asked[i])) continue;
+      until = std::min(until, Clock::now() + grace(asked[i]->outcome));
     }
   }
   std::vector<Outcome> outcomes;

@@ -27,8 +27,10 @@ class Children {
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  // Waits for all. Once one has ended, the others have `grace` to do so too: then they are ended.
-  [[nodiscard]] std::vector<Outcome> wait(std::chrono::nanoseconds grace);
+  // Waits for all. Once one has ended, the others have what `grace` says of how it did: those that
+  // are left when the first such time is over are ended, also where they are stopped.
+  using Grace = std::function<std::chrono::nanoseconds(const Outcome&)>;
+  [[nodiscard]] std::vector<Outcome> wait(const Grace& grace);
 
  private:
   struct Child {
@@ -38,7 +40,8 @@ class Children {
     Outcome outcome{};
   };
   void start(Child& child, int number, const std::function<std::vector<std::byte>(int)>& work);
-  void read_some(Child& child);
+  // False at the end of what it sends, when it has been waited for.
+  bool read_some(Child& child);
   void end_all();
 
   std::vector<Child> children_;

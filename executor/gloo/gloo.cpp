@@ -9,13 +9,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "executor/gloo/children.h"
 #include "executor/gloo/gloo_mesh.h"
 #include "executor/gloo/local_store.h"
+#include "executor/gloo/meeting.h"
 #include "executor/gloo/tcp_store.h"
+#include "executor/out_of_memory.h"
 #include "executor/processes/wire.h"
 #include "scheduler/error.h"
 #include "scheduler/problem/quantity.h"
@@ -39,11 +43,40 @@ int number(const char* name, std::int64_t least, std::int64_t most) {
   }
 }
 
+// A folder; gloo's own counts the time it waits in whole seconds.
+class FolderStore final : public gloo::rendezvous::FileStore {
+ public:
+  using FileStore::FileStore;
+  void wait(const std::vector<std::string>& keys) override { FileStore::wait(keys); }
+  void wait(const std::vector<std::string>& keys,
+            const std::chrono::milliseconds& timeout) override {
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    while (!check(keys)) {
+      if (std::chrono::steady_clock::now() > until) throw EnvironmentError("not all are there");
+      std::this_thread::sleep_for(10ms);
+    }
+  }
+};
+
 // Where the ranks of a launcher exchange their addresses.
 struct MeetingPlace {
   std::unique_ptr<TcpStoreServer> server{};  // where rank 0 listens
   std::unique_ptr<Store> store{};
+  std::string advice{};  // to those who do not meet there
 };
+
+// Where rank 0 listens.
+int meeting_port() {
+  if (!environment("COUNTERFLOW_PORT").empty()) return number("COUNTERFLOW_PORT", 1, 65535);
+  if (environment("MASTER_PORT").empty()) {
+    throw EnvironmentError(
+        "MASTER_ADDR is set and MASTER_PORT is not: set it for all ranks to a port that is free on "
+        "rank 0's machine, for example MASTER_PORT=29500");
+  }
+  // torchrun's agent serves its own store at MASTER_PORT.
+  return number("MASTER_PORT", 1, 65534) +
+         (environment("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0);
+}
 
 MeetingPlace meeting_place(const LaunchedRank& place, std::chrono::milliseconds patience) {
   if (const std::string folder = environment("COUNTERFLOW_STORE"); !folder.empty()) {
@@ -51,7 +84,10 @@ MeetingPlace meeting_place(const LaunchedRank& place, std::chrono::milliseconds 
       throw EnvironmentError("COUNTERFLOW_STORE=" + folder +
                              ": there is no such folder; make one, empty, that all ranks see");
     }
-    return {.store = std::make_unique<gloo::rendezvous::FileStore>(folder)};
+    return {.store = std::make_unique<FolderStore>(folder),
+            .advice = "give COUNTERFLOW_STORE=" + folder +
+                      " to all ranks, and an empty folder in every run; --patience is how long "
+                      "they are waited for"};
   }
   const std::string host = environment("MASTER_ADDR");
   if (host.empty()) {
@@ -59,20 +95,17 @@ MeetingPlace meeting_place(const LaunchedRank& place, std::chrono::milliseconds 
         "ranks that a launcher started must meet somewhere: set MASTER_ADDR and MASTER_PORT to "
         "rank 0's machine and a free port, or COUNTERFLOW_STORE to an empty folder that all see");
   }
-  int port = 0;
-  if (!environment("COUNTERFLOW_PORT").empty()) {
-    port = number("COUNTERFLOW_PORT", 1, 65535);
-  } else {
-    // torchrun's agent serves its own store at MASTER_PORT.
-    port = number("MASTER_PORT", 1, 65534) +
-           (environment("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0);
-  }
-  if (place.rank != 0) {
-    return {.store = std::make_unique<StoreClient>(connect_to_store(host, port, patience))};
-  }
-  auto server = std::make_unique<TcpStoreServer>(port, patience);
-  auto store = std::make_unique<StoreClient>(server->connect());
-  return {std::move(server), std::move(store)};
+  const int port = meeting_port();
+  MeetingPlace meeting;
+  meeting.advice = fmt::format(
+      "start all {} ranks, each once, where {}:{} is rank 0's machine; --patience is how long they "
+      "are waited for",
+      place.size, host, port);
+  if (place.rank == 0) meeting.server = std::make_unique<TcpStoreServer>(port, patience);
+  const int connection =
+      place.rank == 0 ? meeting.server->connect() : connect_to_store(host, port, patience);
+  meeting.store = std::make_unique<StoreClient>(connection, patience);
+  return meeting;
 }
 
 void check_messages(const Program& program) {
@@ -96,27 +129,39 @@ RankResult run_rank(const Program& program, Compute& compute, const GlooSettings
   return result;
 }
 
-std::chrono::milliseconds connect_patience(const GlooSettings& settings) {
-  return std::max<std::chrono::milliseconds>(
-      30s, std::chrono::duration_cast<std::chrono::milliseconds>(settings.process.patience));
+// Ranks on one machine come at once; that many of them connect may take a while.
+std::chrono::milliseconds local_meeting(const GlooSettings& settings) {
+  return std::max<std::chrono::milliseconds>(30s, settings.meeting);
+}
+
+void check_size(const LaunchedRank& place, std::size_t ranks) {
+  if (static_cast<std::size_t>(place.size) == ranks) return;
+  throw InputError(fmt::format(
+      "the launcher started {0} ranks ({1}={0}), the program has {2}: have it start {2} (torchrun "
+      "--nproc-per-node {2}, mpirun -np {2}), or unset {1} to have them started here",
+      place.size, place.size_variable, ranks));
 }
 
 RunResult run_as(const LaunchedRank& place, const Program& program, Compute& compute,
                  const GlooSettings& settings) {
-  if (static_cast<std::size_t>(place.size) != program.ranks.size()) {
-    throw InputError(fmt::format("the launcher started {} ranks, the program has {}", place.size,
-                                 program.ranks.size()));
-  }
-  const auto patience = connect_patience(settings);
+  check_size(place, program.ranks.size());
+  const auto patience = settings.meeting;
   RankResult result;
   std::unique_ptr<GlooMesh> mesh;
   {
     const MeetingPlace meeting = meeting_place(place, patience);
     gloo::rendezvous::PrefixStore ours("counterflow", *meeting.store);
+    meet(ours, place.rank, place.size, patience, meeting.advice);
     mesh = std::make_unique<GlooMesh>(place.rank, place.size, ours,
                                       environment("COUNTERFLOW_ADDRESS").c_str(), patience);
   }
-  result = run_rank(program, compute, settings, *mesh);
+  try {
+    result = run_rank(program, compute, settings, *mesh);
+  } catch (const EnvironmentError& error) {
+    throw EnvironmentError(fmt::format("rank {}: {}", place.rank, error.what()));
+  } catch (const std::bad_alloc&) {
+    throw EnvironmentError(fmt::format("rank {}: {}", place.rank, out_of_memory("this rank")));
+  }
   if (result.abandoned) {
     if (settings.abandoned) settings.abandoned(result.run);
     std::fprintf(stderr, "error: rank %d: %s\n", place.rank, result.run.failure->reason.c_str());
@@ -129,16 +174,24 @@ RunResult run_as(const LaunchedRank& place, const Program& program, Compute& com
 // What a rank that this process started sends back.
 std::vector<std::byte> child(int rank, const Program& program, Compute& compute,
                              const GlooSettings& settings, int connection) {
-  try {
-    StoreClient store(connection);
-    GlooMesh mesh(rank, static_cast<int>(program.ranks.size()), store, "127.0.0.1",
-                  connect_patience(settings));
-    const RankResult result = run_rank(program, compute, settings, mesh);
-    return to_bytes(result.run);
-  } catch (const std::exception& error) {
+  const auto failed = [&](const std::string& reason, Rank culprit) {
     RunResult result;
-    result.failure = Failure{rank, 0, 0, error.what(), rank};
+    result.failure = Failure{rank, 0, 0, reason, culprit};
     return to_bytes(result);
+  };
+  try {
+    const auto patience = local_meeting(settings);
+    const int size = static_cast<int>(program.ranks.size());
+    StoreClient store(connection, patience);
+    meet(store, rank, size, patience, "the machine may have too much to do for that many ranks");
+    GlooMesh mesh(rank, size, store, "127.0.0.1", patience);
+    return to_bytes(run_rank(program, compute, settings, mesh).run);
+  } catch (const MissingRanks& error) {
+    return failed(error.what(), error.ranks().front());
+  } catch (const std::bad_alloc&) {
+    return failed(out_of_memory("this rank"), rank);
+  } catch (const std::exception& error) {
+    return failed(error.what(), rank);
   }
 }
 
@@ -151,11 +204,23 @@ std::optional<Rank> dead_rank(const std::vector<Children::Outcome>& outcomes) {
   return dead;
 }
 
+// How long the others have once one has ended so. With a failure they have all been told, and need
+// no more than to say goodbye; who died tells nobody, and may not be missed before the patience.
+std::chrono::nanoseconds grace_after(const Children::Outcome& outcome,
+                                     const ProcessSettings& process) {
+  constexpr std::chrono::nanoseconds kGoodbye = 3s;
+  const auto patience = std::clamp<std::chrono::nanoseconds>(process.patience, 3s, 24h);
+  if (outcome.bytes.empty()) return patience + kGoodbye;
+  return result_from_bytes(outcome.bytes).failure ? kGoodbye : 2 * patience + 10s;
+}
+
 // Of what the ranks sent back, the one that tells: the steps if all went well, else the failure
-// that is nearest to its cause, which is one that blames a dead rank.
+// that is nearest to its cause: one that blames a dead rank, or what a rank says of itself.
 RunResult verdict(const std::vector<Children::Outcome>& outcomes) {
   const std::optional<Rank> dead = dead_rank(outcomes);
-  const auto blames_dead = [&](const Failure& each) { return dead && each.culprit == dead; };
+  const auto nearness = [&](const Failure& each) {
+    return std::pair(dead && each.culprit == dead, each.culprit == each.rank);
+  };
   std::optional<Failure> failure;
   RunResult at_first;
   std::vector<std::optional<RankProgress>> stopped(outcomes.size());
@@ -163,7 +228,7 @@ RunResult verdict(const std::vector<Children::Outcome>& outcomes) {
     if (outcomes[rank].bytes.empty()) continue;
     RunResult result = result_from_bytes(outcomes[rank].bytes);
     if (rank < result.stopped.size()) stopped[rank] = std::move(result.stopped[rank]);
-    if (result.failure && (!failure || (blames_dead(*result.failure) && !blames_dead(*failure)))) {
+    if (result.failure && (!failure || nearness(*result.failure) > nearness(*failure))) {
       failure = result.failure;
     }
     if (rank == 0) at_first = std::move(result);
@@ -188,6 +253,7 @@ std::optional<LaunchedRank> launched_rank() {
   for (const auto& [rank, size] : kNames) {
     if (environment(rank).empty() || environment(size).empty()) continue;
     LaunchedRank place;
+    place.size_variable = size;
     place.size = number(size, 1, 65535);
     place.rank = number(rank, 0, place.size - 1);
     return place;
@@ -199,12 +265,13 @@ RunResult run_over_gloo(const Program& program, Compute& compute, const GlooSett
   check_messages(program);
   if (const auto place = launched_rank()) return run_as(*place, program, compute, settings);
   const int ranks = static_cast<int>(program.ranks.size());
-  LocalStore store(ranks, connect_patience(settings));
+  LocalStore store(ranks, local_meeting(settings));
   Children children(ranks, [&](int rank) {
     return child(rank, program, compute, settings, store.connection_of(rank));
   });
   store.serve();
-  return verdict(children.wait(2 * settings.process.patience + 10s));
+  return verdict(children.wait(
+      [&](const Children::Outcome& outcome) { return grace_after(outcome, settings.process); }));
 }
 
 }  // namespace counterflow::exec

@@ -10,11 +10,13 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "executor/out_of_memory.h"
 #include "scheduler/error.h"
 
 namespace counterflow::exec {
@@ -29,6 +31,9 @@ constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 
 // gloo puts where in its sources it threw before what it says.
 std::string reason_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return out_of_memory("what it sends or is sent");
+  }
   const std::string text = error.what();
   const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;
   return end == std::string::npos ? text : text.substr(end + 2);

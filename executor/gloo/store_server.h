@@ -34,12 +34,11 @@ class StoreServer {
   void serve(int connection);
 
   void set(const std::string& key, const std::vector<char>& data);
-  // Waits for it; empty: it has not come.
-  [[nodiscard]] std::vector<char> get(const std::string& key);
+  // Waits for it, for `most` and no longer than the patience; empty: it has not come.
+  [[nodiscard]] std::vector<char> get(const std::string& key, std::chrono::milliseconds most);
 
  private:
   void answer(int connection);
-  void give_up_after_patience(int connection) const;
 
   std::chrono::milliseconds patience_;
   std::mutex mutex_;
@@ -49,11 +48,13 @@ class StoreServer {
   std::vector<std::thread> threads_;
 };
 
-// The store as gloo asks for it, over a connection to its server. Throws EnvironmentError.
+// The store as gloo asks for it, over a connection to its server. Throws EnvironmentError, also
+// where the server does not answer for five seconds more than it may take.
 class StoreClient : public gloo::rendezvous::Store {
  public:
-  // Takes the connection over.
-  explicit StoreClient(int connection) : connection_(connection) {}
+  // Takes the connection over. `patience`: how long get() and wait() without a time wait.
+  StoreClient(int connection, std::chrono::milliseconds patience)
+      : connection_(connection), patience_(patience) {}
   ~StoreClient() override;
   StoreClient(const StoreClient&) = delete;
   StoreClient& operator=(const StoreClient&) = delete;
@@ -66,9 +67,12 @@ class StoreClient : public gloo::rendezvous::Store {
 
  private:
   [[nodiscard]] std::vector<char> ask(char what, const std::string& key,
-                                      const std::vector<char>& data);
+                                      const std::vector<char>& data,
+                                      std::chrono::milliseconds most);
+  [[nodiscard]] std::vector<char> get(const std::string& key, std::chrono::milliseconds most);
 
   int connection_;
+  std::chrono::milliseconds patience_;
   std::mutex mutex_;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -46,13 +47,30 @@ int listen_at(int port) {
   return -1;
 }
 
-int connect_to(const std::string& host, int port) {
+// What keeps a connection from being made.
+struct Obstacle {
+  bool is_host = false;  // its name is not known
+  std::string reason;
+};
+
+// A connection, or -1 and what is in the way. Takes up to `most` for each address of the host.
+int connect_to(const std::string& host, int port, std::chrono::milliseconds most,
+               Obstacle& obstacle) {
   const Addresses addresses(host, port, false);
+  if (addresses.error != 0) obstacle = {true, gai_strerror(addresses.error)};
+  const timeval time{most.count() / 1000, most.count() % 1000 * 1000};
   for (const addrinfo* each = addresses.list; each != nullptr; each = each->ai_next) {
     const int socket =
         ::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol);
     if (socket < 0) continue;
-    if (connect(socket, each->ai_addr, each->ai_addrlen) == 0) return socket;
+    // It counts for connect() too.
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+    if (connect(socket, each->ai_addr, each->ai_addrlen) == 0) {
+      constexpr timeval kNoLimit{};
+      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &kNoLimit, sizeof kNoLimit);
+      return socket;
+    }
+    obstacle = {false, errno == EINPROGRESS ? "no answer" : std::strerror(errno)};
     ::close(socket);
   }
   return -1;
@@ -96,15 +114,30 @@ void TcpStoreServer::accept_all() {
 }
 
 int connect_to_store(const std::string& host, int port, std::chrono::milliseconds patience) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kPause(50);
   const auto until = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    const int connection = connect_to(host, port);
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
+    Obstacle obstacle;
+    const int connection = connect_to(host, port, std::max(left, kPause), obstacle);
     if (connection >= 0) return connection;
-    if (std::chrono::steady_clock::now() > until) {
-      throw EnvironmentError(
-          fmt::format("rank 0 does not answer at {}:{} (MASTER_ADDR, MASTER_PORT)", host, port));
+    if (std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kPause);
+      continue;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (obstacle.is_host) {
+      throw EnvironmentError(
+          fmt::format("MASTER_ADDR={}: there is no such host: {}; set it to the name or address of "
+                      "rank 0's machine",
+                      host, obstacle.reason));
+    }
+    throw EnvironmentError(
+        fmt::format("rank 0 does not answer at {}:{} within {} ms: {}; start it there "
+                    "(MASTER_ADDR, MASTER_PORT or COUNTERFLOW_PORT), or wait longer with "
+                    "--patience",
+                    host, port, patience.count(), obstacle.reason));
   }
 }
 

@@ -31,7 +31,8 @@ class TcpStoreServer {
   std::thread acceptor_;
 };
 
-// A connection to the server of another process, once that listens. Throws EnvironmentError.
+// A connection to the server of another process, once that listens. Throws EnvironmentError after
+// the patience: whether the host is not known, or does not answer.
 [[nodiscard]] int connect_to_store(const std::string& host, int port,
                                    std::chrono::milliseconds patience);
 

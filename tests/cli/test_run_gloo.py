@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import socket
 import subprocess
 import time
@@ -28,7 +29,7 @@ NO_HURRY_S = 60
 
 
 def without_launcher():
-    names = ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MASTER_ADDR")
+    names = ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MASTER_ADDR", "MASTER_PORT")
     return {name: value for name, value in os.environ.items() if name not in names}
 
 
@@ -276,7 +277,96 @@ def test_launcher_of_another_size(config):
         env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )
     assert result.returncode == 2
-    assert "2 ranks, the program has 3" in result.stderr
+    assert "2 ranks (WORLD_SIZE=2), the program has 3" in result.stderr
+    assert "mpirun -np 3" in result.stderr
+    assert "unset WORLD_SIZE" in result.stderr
+
+
+def as_rank(counterflow, path, rank, size=3, code=4, **more):
+    env = without_launcher() | {"RANK": str(rank), "WORLD_SIZE": str(size)} | more
+    # Were it not kept to, half a minute would go by: the harness's patience is longer.
+    arguments = ("--backend", "gloo", "--patience", "300ms")
+    return counterflow("run", path, *arguments, env=env, code=code).err
+
+
+@needs_gloo
+def test_ranks_that_do_not_come_are_named(counterflow, config, tmp_path):
+    path = config(CONFIG)
+    port = str(free_port())
+    err = as_rank(counterflow, path, 0, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+    assert "rank 0 has waited 300 ms for the 2 others, and ranks 1, 2 did not come" in err
+    assert f"127.0.0.1:{port}" in err
+    (tmp_path / "store").mkdir()
+    err = as_rank(counterflow, path, 2, COUNTERFLOW_STORE=str(tmp_path / "store"))
+    assert "rank 2 has waited 300 ms for the 2 others, and ranks 0, 1 did not come" in err
+
+
+@needs_gloo
+def test_a_host_that_is_none_is_told_from_one_that_does_not_answer(counterflow, config):
+    path = config(CONFIG)
+    port = str(free_port())
+    err = as_rank(counterflow, path, 1, MASTER_ADDR="no.such.host.invalid", MASTER_PORT=port)
+    assert "MASTER_ADDR=no.such.host.invalid: there is no such host" in err
+    err = as_rank(counterflow, path, 1, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+    assert f"rank 0 does not answer at 127.0.0.1:{port} within 300 ms: Connection refused" in err
+    assert "no such host" not in err
+
+
+@needs_gloo
+def test_a_port_that_is_not_set_is_said(counterflow, config):
+    err = as_rank(counterflow, config(CONFIG), 0, MASTER_ADDR="127.0.0.1")
+    assert "MASTER_ADDR is set and MASTER_PORT is not" in err
+    assert "MASTER_PORT=29500" in err
+
+
+@needs_gloo
+def test_a_store_of_an_earlier_run_is_said(config, tmp_path):
+    path = config(CONFIG)
+    (tmp_path / "store").mkdir()
+    more = {"COUNTERFLOW_STORE": str(tmp_path / "store"), "COUNTERFLOW_ADDRESS": "127.0.0.1"}
+    names = ("RANK", "WORLD_SIZE")
+    assert [code for _, _, code in start_ranks(path, names, more)] == [0, 0, 0]
+    for rank, (_, err, code) in enumerate(start_ranks(path, names, more)):
+        assert code == 4
+        assert f"rank {rank} has come already, in an earlier run" in err
+        assert "an empty folder in every run" in err
+
+
+@needs_gloo
+def test_a_rank_without_memory_is_named_and_what_it_needs(gloo, config):
+    setting = ("--set", "stages.activation=20TiB")
+    failure = gloo(*setting, "--json", code=4).json["failure"]
+    assert failure["rank"] == failure["culprit"]
+    assert "there is no memory for the 65970697666560 bytes" in failure["reason"]
+    more = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+            "COUNTERFLOW_ADDRESS": "127.0.0.1"}
+    ends = start_ranks(config(CONFIG), ("RANK", "WORLD_SIZE"), more, arguments=setting)
+    assert [code for _, _, code in ends] == [4, 4, 4]
+    # Each may have heard of another first.
+    errors = [f"rank {rank}: there is no memory for the" in err
+              for rank, (_, err, _) in enumerate(ends)]
+    assert any(errors), ends
+
+
+@needs_gloo
+def test_a_stopped_rank_is_named_and_ended(config, tmp_path):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    process = subprocess.Popen(
+        [binary(), "run", config(CONFIG.replace("2ms", "500ms")), "--backend", "gloo",
+         "--patience", f"{PATIENCE_S}s"],
+        env=without_launcher() | {"TMPDIR": str(folder)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(children_named(str(folder))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    ranks = [pid for pid in children_named(str(folder)) if pid != process.pid]
+    os.kill(ranks[0], signal.SIGSTOP)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 4
+    assert "has said nothing for" in err or "did not come" in err
+    assert children_named(str(folder)) == []
 
 
 @needs_gloo
