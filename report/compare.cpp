@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 
 #include "report/format.h"
 #include "report/json/writer.h"
@@ -26,6 +27,11 @@ int stages_a_rank(const Report& report) {
   return most;
 }
 
+// What a step takes: of consecutive ones what one more adds, else with reductions and optimizer.
+std::optional<Time> step_of(const Report& report) {
+  return report.consecutive ? report.consecutive->step : report.step;
+}
+
 void append_run(std::string& out, const NamedRun& run, const Report& first, std::size_t width) {
   const Report& report = run.drawing.report;
   std::int64_t activations = 0;
@@ -34,15 +40,16 @@ void append_run(std::string& out, const NamedRun& run, const Report& first, std:
     activations = std::max(activations, rank.peak_activations);
     memory = std::max(memory, rank.peak_memory);
   }
+  const std::optional<Time> step = step_of(report);
   const bool bounded = report.lower_bound.count() > 0;
-  fmt::format_to(std::back_inserter(out),
-                 "{:<{}}{:>7}{:>8}{:>13}{:>12}{:>10.3f}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n",
-                 run.name, width, report.ranks, report.stages, stages_a_rank(report),
-                 readable_time(report.makespan), relative_makespan(report, first),
-                 readable_share(report.bubble_fraction),
-                 readable_share(report.span_bubble_fraction),
-                 bounded ? readable_time(report.lower_bound) : "-",
-                 bounded ? readable_share(report.gap) : "-", activations, readable_bytes(memory));
+  fmt::format_to(
+      std::back_inserter(out),
+      "{:<{}}{:>7}{:>8}{:>13}{:>12}{:>10.3f}{:>12}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n", run.name,
+      width, report.ranks, report.stages, stages_a_rank(report), readable_time(report.makespan),
+      relative_makespan(report, first), step ? readable_time(*step) : "-",
+      readable_share(report.bubble_fraction), readable_share(report.span_bubble_fraction),
+      bounded ? readable_time(report.lower_bound) : "-", bounded ? readable_share(report.gap) : "-",
+      activations, readable_bytes(memory));
 }
 
 }  // namespace
@@ -51,9 +58,9 @@ std::string compare_table(std::span<const NamedRun> runs) {
   std::size_t width = 8;
   for (const NamedRun& run : runs) width = std::max(width, run.name.size());
   std::string out =
-      fmt::format("{:<{}}{:>7}{:>8}{:>13}{:>12}{:>10}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n", "run",
-                  width, "ranks", "stages", "stages/rank", "makespan", "relative", "bubble",
-                  "span bubble", "bound", "gap", "activations", "memory");
+      fmt::format("{:<{}}{:>7}{:>8}{:>13}{:>12}{:>10}{:>12}{:>10}{:>13}{:>12}{:>10}{:>13}{:>13}\n",
+                  "run", width, "ranks", "stages", "stages/rank", "makespan", "relative", "step",
+                  "bubble", "span bubble", "bound", "gap", "activations", "memory");
   for (const NamedRun& run : runs) append_run(out, run, runs.front().drawing.report, width);
   return out;
 }
@@ -71,6 +78,7 @@ std::string compare_json(std::span<const NamedRun> runs) {
     entry.add("stages_per_rank", std::int64_t{stages_a_rank(run.drawing.report)});
     entry.add("relative_makespan",
               relative_makespan(run.drawing.report, runs.front().drawing.report));
+    if (const auto step = step_of(run.drawing.report)) entry.add("step_ns", step->count());
     append_json(entry.member("report"), run.drawing.report);
     entry.close();
   }

@@ -101,6 +101,22 @@ RankReport read_rank(const json::Node& node) {
   return rank;
 }
 
+ConsecutiveSteps read_consecutive(const json::Node& node, int ranks) {
+  ConsecutiveSteps consecutive;
+  consecutive.steps =
+      static_cast<int>(node.at("steps").integer(2, std::numeric_limits<int>::max()));
+  consecutive.makespan = Time{node.at("makespan_ns").integer(0)};
+  consecutive.step = Time{node.at("steady_step_ns").integer(0)};
+  const json::Node peaks = node.at("peak_memory_bytes");
+  if (peaks.size() != static_cast<std::size_t>(ranks)) {
+    peaks.fail("expected one entry for each of the ranks");
+  }
+  for (std::size_t r = 0; r < peaks.size(); ++r) {
+    consecutive.peak_memory.push_back(Bytes{peaks.at(r).integer(0)});
+  }
+  return consecutive;
+}
+
 }  // namespace
 
 void append_json(std::string& out, const Report& report) {
@@ -201,6 +217,9 @@ Report read_report(const json::Node& node) {
   }
   if (report.per_rank.size() != static_cast<std::size_t>(report.ranks)) {
     per_rank.fail("expected one entry for each of the ranks");
+  }
+  if (node.has("consecutive_steps")) {
+    report.consecutive = read_consecutive(node.at("consecutive_steps"), report.ranks);
   }
   return report;
 }

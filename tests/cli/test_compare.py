@@ -125,6 +125,24 @@ def test_two_timelines(counterflow, config, tmp_path):
     assert "<html" in (tmp_path / "page.html").read_text(encoding="utf-8")[:500].lower()
 
 
+def test_the_step_of_a_measured_timeline_of_several(counterflow, config, tmp_path):
+    path = config(BASIC.replace("1ms", "2ms"))
+    steps = ("--steps", 3, "--consecutive")
+    run = counterflow("run", path, *steps, "--json", "-o", "run", code=0).json
+    counterflow("compile", path, "-o", "one", "--emit", "timeline.json", code=0)
+    timelines = ("one/timeline.json", "run/timeline.json")
+    one, several = counterflow("compare", *timelines, "--json", code=0).json["runs"]
+    assert "step_ns" not in one
+    assert several["step_ns"] == run["report"]["consecutive_steps"]["steady_step_ns"]
+    assert several["report"]["consecutive_steps"] == run["report"]["consecutive_steps"]
+    header, first, second = counterflow("compare", *timelines, code=0).out.splitlines()
+    # The columns are flush right.
+    column = slice(header.index("step ") - 8, header.index("step ") + 4)
+    assert header[column].strip() == "step"
+    assert first[column].strip() == "-"
+    assert second[column].strip().endswith("ms")
+
+
 def test_messages_that_share_links_may_pass_each_other(counterflow):
     counterflow("compile", EXAMPLES / "shared_nics.yaml", "-o", "a", "--emit", "timeline.json", code=0)
     counterflow("compare", "a/timeline.json", "a/timeline.json", code=0)

@@ -274,6 +274,19 @@ TEST(Compare, TellsRunsApart) {
   EXPECT_EQ(document["runs"][0]["stages"], 2);
   EXPECT_EQ(document["runs"][0]["stages_per_rank"], 1);
   EXPECT_NE(table.find("ranks  stages  stages/rank"), std::string::npos) << table;
+  // What a step takes: none here, with an optimizer, and of several.
+  EXPECT_FALSE(document["runs"][0].contains("step_ns"));
+  runs[0].drawing.report.step = Time{120'000};
+  runs[1].drawing.report.step = Time{130'000};
+  runs[1].drawing.report.consecutive = ConsecutiveSteps{3, Time{250'000}, Time{75'000}, {}};
+  const std::string steps = compare_table(runs);
+  EXPECT_NE(steps.find("      step"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("120 us"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("75 us"), std::string::npos) << steps;
+  EXPECT_EQ(steps.find("130 us"), std::string::npos) << steps;
+  const json stepped = json::parse(compare_json(runs));
+  EXPECT_EQ(stepped["runs"][0]["step_ns"], 120'000);
+  EXPECT_EQ(stepped["runs"][1]["step_ns"], 75'000);
   const std::string html = compare_html(runs);
   EXPECT_EQ(count(html, "\"name\":\"first\""), 1U);
   EXPECT_EQ(count(html, "\"name\":\"second\""), 1U);

@@ -90,9 +90,25 @@ TEST(ReportJson, ReadsBackToTheSameBytes) {
   Report report = example();
   report.formula_idle = Time{1};
   report.formula_source = "x";
+  report.step = Time{110'000};
+  report.consecutive = ConsecutiveSteps{3, Time{250'000}, Time{75'000}, {Bytes{5}, Bytes{7}}};
   const std::string text = to_json(report);
   const nlohmann::json document = json::parse(text, "report.json");
   EXPECT_EQ(to_json(read_report(json::Node(document, "report.json"))), text);
+}
+
+TEST(ReportJson, ConsecutiveStepsAreOfAllRanks) {
+  Report report = example();
+  report.consecutive = ConsecutiveSteps{3, Time{250'000}, Time{75'000}, {Bytes{5}}};
+  const nlohmann::json document = json::parse(to_json(report), "r.json");
+  try {
+    (void)read_report(json::Node(document, "r.json"));
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("consecutive_steps.peak_memory_bytes: "),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(ReportJson, ReadingNamesThePlaceOfAWrongValue) {
