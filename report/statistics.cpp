@@ -55,7 +55,8 @@ std::vector<Stage> stages_with(const Program& program, OpKind kind) {
   return stages;
 }
 
-// When the last optimizer step, or its validation, ends, if there is one.
+// When the last optimizer step, or its validation, ends, if there is one. One that a schedule file
+// names has no gradients and no cost: it marks a place in the order.
 std::optional<Time> end_of_steps(const Program& program, const Timeline& timeline) {
   std::optional<Time> last;
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
@@ -63,6 +64,7 @@ std::optional<Time> end_of_steps(const Program& program, const Timeline& timelin
     for (std::size_t i = 0; i < instructions.size(); ++i) {
       const OpKind kind = instructions[i].op.kind;
       if (kind != OpKind::optimizer_step && kind != OpKind::validate_step) continue;
+      if (instructions[i].body.count == 0) continue;
       last = std::max(last.value_or(Time{0}), timeline.ranks[r].instructions[i].end);
     }
   }

@@ -125,7 +125,7 @@ def test_a_program_with_buckets_reads_back(counterflow, config, tmp_path):
 
 
 @pytest.mark.parametrize("optimizer", ["global_norm: true", "tied: [{stages: [0, 3], size: 1MiB}]"])
-def test_a_file_may_say_what_follows_the_last_gradient(counterflow, config, optimizer):
+def test_a_file_may_say_what_follows_the_last_gradient(counterflow, config, tmp_path, optimizer):
     text = (CONFIG % ("1f1b", 1)).replace("global_norm: true", optimizer)
     path = config(text)
     first = counterflow("compile", path, "-o", "out", "--emit", "csv,report.json", code=0)
@@ -135,6 +135,12 @@ def test_a_file_may_say_what_follows_the_last_gradient(counterflow, config, opti
         "--json", code=0,
     ).json
     assert any("optimizer section is not used" in each for each in again["warnings"])
+    # What follows the last gradient costs nothing there: nobody is told of a step with it.
+    assert "step_ns" not in again
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert report["step_ns"] > report["makespan_ns"]
+    file = ("--schedule", "out/program.csv", "--set", "pipeline.placement=loop")
+    assert "whole step" not in counterflow("simulate", path, *file, code=0).out
 
 
 def test_an_optimizer_with_nothing_to_do_is_said(counterflow, config):
