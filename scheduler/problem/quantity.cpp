@@ -239,12 +239,14 @@ Bytes parse_size(std::string_view text) {
 
 double parse_rate(std::string_view text) {
   const Measure measure = parse_measure(text, kRate);
-  if (measure.unit.empty()) refuse_without_unit(text, kRate);
-  const auto scale = static_cast<double>(scale_of(text, measure.unit, kRate));
-  const double rate = to_double(measure.number).value_or(kMostRate) * scale;
-  if (rate <= 0) {
+  const auto value = to_double(measure.number);
+  // Before its unit: none would make it right.
+  if (value && *value <= 0) {
     refuse(text, "is zero; a rate is above zero, for example 50GB/s; leave it out for no limit");
   }
+  if (measure.unit.empty()) refuse_without_unit(text, kRate);
+  const auto scale = static_cast<double>(scale_of(text, measure.unit, kRate));
+  const double rate = value.value_or(kMostRate) * scale;
   if (rate >= kMostRate) {
     refuse(text, "is too large; a rate is below 1e30 B/s, for example 50GB/s");
   }

@@ -41,6 +41,10 @@ INSTANTIATE_TEST_SUITE_P(
          {"links.message=4KiB", "links.compress={activations: fp8, rate: 0GB/s}"},
          "links.compress.rate: 0GB/s is zero; a rate is above zero, for example 50GB/s; leave it "
          "out for no limit"},
+        {"NoRateAndNoUnit",
+         {"links.message=4KiB", "links.compress={activations: fp8, rate: 0}"},
+         "links.compress.rate: 0 is zero; a rate is above zero, for example 50GB/s; leave it out "
+         "for no limit"},
         {"HalfAnElement",
          {"links.message=[4KiB, 6B]", "links.compress=bf16"},
          "links.compress: the message of stage 1 has 6 B, which are no whole number of FP32 "
