@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstddef>
 #include <iterator>
 #include <limits>
+#include <optional>
 
+#include "driver/plan.h"
 #include "scheduler/problem/quantity.h"
 #include "scheduler/problem/text.h"
+#include "tools/typed_plan.h"
 
 namespace counterflow {
 namespace {
@@ -66,6 +70,42 @@ void check_conflicts(const Options& options, const Shortcut& shortcut) {
   }
 }
 
+bool makes_a_plan(const Options& options) {
+  try {
+    (void)make_plan(read_config(options.config, options.overrides()), schedule_folder(options));
+    return true;
+  } catch (const InputError&) {
+    return false;
+  } catch (const InfeasibleError&) {
+    return true;  // a question that is well formed
+  }
+}
+
+// The override, as --set has it, without which a plan can be made, the last of them; of several
+// that are all in the way the first.
+std::optional<std::string> culprit_of(const Options& options) {
+  for (std::size_t i = std::size(kShortcuts); i-- > 0;) {
+    const Shortcut& shortcut = kShortcuts[i];
+    if ((options.*shortcut.value).empty()) continue;
+    Options without = options;
+    (without.*shortcut.value).clear();
+    if (makes_a_plan(without)) return assignment(shortcut, options.*shortcut.value);
+  }
+  for (std::size_t i = options.settings.size(); i-- > 0;) {
+    Options without = options;
+    without.settings.erase(without.settings.begin() + static_cast<std::ptrdiff_t>(i));
+    if (makes_a_plan(without)) return options.settings[i];
+  }
+  Options some = options;
+  some.settings.clear();
+  if (!makes_a_plan(some)) return std::nullopt;
+  for (const std::string& setting : options.settings) {
+    some.settings.push_back(setting);
+    if (!makes_a_plan(some)) return setting;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Overrides Options::overrides() const {
@@ -104,6 +144,16 @@ std::string Options::as_typed(std::string_view message) const {
                        message.substr(inner.size()));
   }
   return std::string(message);
+}
+
+std::string Options::blamed(const InputError& refusal) const {
+  const std::string text = refusal.what();
+  const std::string place = to_string(refusal.where());
+  const bool in_file = refusal.where().file == config && text.starts_with(place + ": ");
+  if (!in_file || overrides().empty() || makes_a_plan(*this)) return text;
+  const std::optional<std::string> culprit = culprit_of(*this);
+  if (!culprit) return text;
+  return fmt::format("--set {}: {} ({})", shown(*culprit), text.substr(place.size() + 2), place);
 }
 
 std::vector<Semantics> Options::asked_semantics() const {

@@ -42,14 +42,17 @@ struct Options {
   [[nodiscard]] std::vector<Semantics> asked_semantics() const;
   // A message about an override that was a shortcut, under the name the user typed.
   [[nodiscard]] std::string as_typed(std::string_view message) const;
+  // What a refusal of the config says; where it names a place of the file and goes away with one of
+  // the overrides, that one first (the last of several). Plans once more for each override.
+  [[nodiscard]] std::string blamed(const InputError& refusal) const;
 
-  // `work`, its InputErrors worded as_typed.
+  // `work`, its InputErrors blamed on the override that they are due to, and worded as_typed.
   template <typename Work>
   auto name_as_typed(const Work& work) const {
     try {
       return work();
     } catch (const InputError& error) {
-      throw InputError(as_typed(error.what()));
+      throw InputError(as_typed(blamed(error)));
     }
   }
 };

@@ -31,6 +31,49 @@ def test_help_of_a_subcommand_lists_the_common_options(counterflow, name):
         assert option in text, option
 
 
+# What is wrong only together with the rest of the config, and so is found at another place.
+@pytest.mark.parametrize(
+    ("given", "named", "words"),
+    [
+        (["--set", "stages.forward=4000000000s"], "--set stages.forward=4000000000s: stages: ",
+         "the durations of the whole run sum to 2^62 ns"),
+        (["--set", "stages.activation=4000000TiB"], "--set stages.activation=4000000TiB: stages: ",
+         "the sizes of the whole run sum to 2^62 bytes"),
+        (["--set", "links.message=4000000TiB"], "--set links.message=4000000TiB: stages: ",
+         "the durations of the whole run sum to 2^62 ns"),
+        (["--set", "links.latency=4000000000s", "--set", "execution=nccl"],
+         "--set links.latency=4000000000s: stages: ",
+         "the durations of the whole run sum to 2^62 ns"),
+        (["--microbatches", "1000000", "--set", "stages.forward=[9000000s, 1ms, 1ms, 1ms]"],
+         "--microbatches 1000000: ", "the durations of the whole run sum to 2^62 ns"),
+        # Either would be too much.
+        (["--set", "stages.forward=4000000000s", "--set", "stages.backward_weight=4000000000s"],
+         "--set stages.forward=4000000000s: stages: ",
+         "the durations of the whole run sum to 2^62 ns"),
+        (["--chunks", "3"], "--chunks 3: ", "1F1B takes 1 stage per rank"),
+        (["--set", "pipeline.chunks=3"], "--set pipeline.chunks=3: ", "1F1B takes 1 stage per rank"),
+    ],
+)
+def test_what_the_command_line_brings_about_names_it(counterflow, config, given, named, words):
+    text = BASIC + "links: {bandwidth: 1GB/s, message: 4KiB, latency: 1us}\n"
+    err = counterflow("simulate", config(text), *given, code=2).err
+    assert err.startswith(f"error: {named}")
+    assert words in err
+
+
+@pytest.mark.parametrize("command", ["verify", "run", "search", "frontier", "partition"])
+def test_every_subcommand_names_it(counterflow, config, command):
+    path = config(BASIC + "memory: {limit_activations: 8}\n")
+    err = counterflow(command, path, "--set", "stages.forward=4000000000s", code=2).err
+    assert err.startswith("error: --set stages.forward=4000000000s: stages: the durations")
+
+
+def test_what_the_file_brings_about_names_its_line(counterflow, config):
+    path = config(BASIC.replace("forward: 1ms", "forward: 4000000000s", 1))
+    err = counterflow("simulate", path, "--set", "execution=nccl", code=2).err
+    assert err.startswith(f"error: {path}:2:9: stages: the durations of the whole run")
+
+
 def test_no_subcommand_prints_help_on_stderr(counterflow):
     result = counterflow(code=2)
     assert result.out == ""
