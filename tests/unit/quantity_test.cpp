@@ -131,8 +131,9 @@ TEST(Rate, RefusesZeroAndMissingUnit) {
             "0GB/s is zero; a rate is above zero, for example 50GB/s; leave it out for no limit");
   // No unit makes it right, so none is asked for.
   for (const std::string zero : {"0", "0.0", "-0"}) {
-    EXPECT_EQ(refusal([&] { return parse_rate(zero); }),
-              zero + " is zero; a rate is above zero, for example 50GB/s; leave it out for no limit");
+    EXPECT_EQ(
+        refusal([&] { return parse_rate(zero); }),
+        zero + " is zero; a rate is above zero, for example 50GB/s; leave it out for no limit");
   }
   EXPECT_EQ(refusal([] { return parse_rate("1e400GB/s"); }),
             "1e400GB/s is too large; a rate is below 1e30 B/s, for example 50GB/s");
