@@ -128,12 +128,15 @@ class Reader {
     return {group_of(entry), entry.at(p2p ? "p2p_seq_id" : "collective_seq_id").integer()};
   }
 
-  // The state of a group stands at its end.
-  void close_group(const Node& entry, std::vector<FlightEntry>& entries) const {
+  // The state of a group stands at its end. What the end of another precedes is not of this one,
+  // so every entry is looked at once.
+  void close_group(const Node& entry, std::vector<FlightEntry>& entries) {
     const Place place = place_of(entry);
-    for (std::size_t i = entries.size(); i-- > 0 && posted_in_[i] == place;) {
-      entries[i].completed = is_completed(entry);
+    const bool completed = is_completed(entry);
+    for (std::size_t i = entries.size(); i-- > closed_ && posted_in_[i] == place;) {
+      entries[i].completed = completed;
     }
+    closed_ = entries.size();
   }
 
   // PyTorch's gloo follows no states, and only says which work it is done with.
@@ -192,7 +195,8 @@ class Reader {
       const Node shape = node.at(i);
       text += i == 0 ? "[" : ", [";
       for (std::size_t k = 0; k < shape.size(); ++k) {
-        text += fmt::format("{}{}", k == 0 ? "" : ", ", shape.at(k).integer());
+        if (k > 0) text += ", ";
+        text += std::to_string(shape.at(k).integer());
       }
       text += ']';
     }
@@ -276,6 +280,7 @@ class Reader {
   std::vector<FlightGroup> groups_;
   std::map<std::string, std::uint32_t> numbers_;  // of the groups, by name
   std::vector<Place> posted_in_;                  // [entry]
+  std::size_t closed_ = 0;                        // entries before the end of the last group
 };
 
 nlohmann::json parse(std::string_view bytes, const std::string& file) {

@@ -18,8 +18,12 @@ namespace {
 using nlohmann::json;
 
 constexpr int kDeepest = 64;
+// What is named twice is written out twice: stack frames are, and what stands in them.
 constexpr std::size_t kMostValues = 10'000'000;
+constexpr std::size_t kValuesAByte = 16;
 constexpr std::size_t kMostText = std::size_t{1} << 28U;
+constexpr std::size_t kTextAByte = 256;
+constexpr std::size_t kSmall = std::size_t{1} << 16U;  // bytes of a file that may be all references
 
 // What Python's pickletools calls the opcodes that are known and not taken.
 std::string_view refused_name(std::uint8_t opcode) {
@@ -65,7 +69,11 @@ struct Value {
 
 class Reader {
  public:
-  Reader(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+  Reader(std::string_view bytes, const std::string& file)
+      : bytes_(bytes),
+        file_(file),
+        most_values_(std::min(kMostValues, kValuesAByte * std::max(bytes.size(), kSmall))),
+        most_text_(std::min(kMostText, kTextAByte * std::max(bytes.size(), kSmall))) {}
 
   json read() {
     while (step()) {
@@ -290,8 +298,14 @@ class Reader {
       const Extent of_item = measure(item, depth + 1);
       extent.values += of_item.values;
       extent.text += of_item.text;
-      if (extent.values > kMostValues) fail("more than ten million values");
-      if (extent.text > kMostText) fail("more than 256 MiB of text");
+      if (extent.values > most_values_) {
+        fail(fmt::format("more than {} values once what is named twice is written twice",
+                         most_values_));
+      }
+      if (extent.text > most_text_) {
+        fail(fmt::format("more than {} bytes of text once what is named twice is written twice",
+                         most_text_));
+      }
     }
     return extents_[index] = extent;
   }
@@ -316,6 +330,8 @@ class Reader {
 
   const std::string_view bytes_;
   const std::string& file_;
+  const std::size_t most_values_;
+  const std::size_t most_text_;
   std::size_t at_ = 0;
   std::size_t begin_ = 0;  // of the opcode
   std::vector<Value> values_;

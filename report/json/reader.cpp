@@ -135,6 +135,33 @@ class KeysOnce {
   std::vector<Object> open_;  // objects around the place being read, the innermost last
 };
 
+// "ranks[1].streams" of a value that is in a document, "" of the document itself.
+std::string path_of(const Json& document, const Json& wanted) {
+  struct Open {
+    const Json& container;
+    Json::const_iterator next;
+  };
+  if (&document == &wanted) return {};
+  std::vector<Open> open = {{document, document.begin()}};
+  while (!open.empty() && &*open.back().next != &wanted) {
+    Open& top = open.back();
+    if (top.next->is_structured() && !top.next->empty()) {
+      open.push_back({*top.next, top.next->begin()});
+      continue;
+    }
+    while (!open.empty() && ++open.back().next == open.back().container.end()) open.pop_back();
+  }
+  std::string path;
+  for (const Open& each : open) {
+    if (each.container.is_array()) {
+      path += fmt::format("[{}]", each.next - each.container.begin());
+    } else {
+      path += (path.empty() ? "" : ".") + each.next.key();
+    }
+  }
+  return path;
+}
+
 }  // namespace
 
 Json parse(std::string_view text, const std::string& file) {
@@ -152,12 +179,12 @@ Node Node::at(std::string_view key) const {
   if (!value_.is_object()) fail("expected an object, found " + described(value_));
   const auto member = value_.find(key);
   if (member == value_.end()) fail(fmt::format("the key \"{}\" is missing", key));
-  return {*member, file_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key)};
+  return {*member, document_};
 }
 
 Node Node::at(std::size_t index) const {
   if (index >= size()) fail(fmt::format("there is no element {}", index));
-  return {value_[index], file_, fmt::format("{}[{}]", path_, index)};
+  return {value_[index], document_};
 }
 
 bool Node::has(std::string_view key) const {
@@ -195,7 +222,8 @@ std::string Node::text() const {
 }
 
 void Node::fail(const std::string& message) const {
-  throw InputError({file_, 0, 0}, path_.empty() ? message : path_ + ": " + message);
+  const std::string path = path_of(document_->root, value_);
+  throw InputError({document_->file, 0, 0}, path.empty() ? message : path + ": " + message);
 }
 
 Row::Row(const Node& table, std::size_t row, std::size_t columns) : table_(table), row_(row) {

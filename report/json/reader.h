@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -22,10 +23,13 @@ inline constexpr std::int64_t kMinInteger = std::numeric_limits<std::int64_t>::m
 // JSON, with the key where an object has one twice.
 [[nodiscard]] nlohmann::json parse(std::string_view text, const std::string& file);
 
-// A value and where it stands. Refers to the document, which must outlive it.
+// A value of a document, which must outlive it. Where it stands is only looked up when something is
+// wrong, so going through a document costs little more than its values. O(document) to fail.
 class Node {
  public:
-  Node(const nlohmann::json& value, std::string file) : value_(value), file_(std::move(file)) {}
+  Node(const nlohmann::json& document, std::string file)
+      : value_(document),
+        document_(std::make_shared<const Document>(Document{document, std::move(file)})) {}
 
   // A member of an object, an element of an array.
   [[nodiscard]] Node at(std::string_view key) const;
@@ -49,16 +53,18 @@ class Node {
 
  private:
   friend class Row;
-  Node(const nlohmann::json& value, std::string file, std::string path)
-      : value_(value), file_(std::move(file)), path_(std::move(path)) {}
+  struct Document {
+    const nlohmann::json& root;
+    std::string file;
+  };
+  Node(const nlohmann::json& value, std::shared_ptr<const Document> document)
+      : value_(value), document_(std::move(document)) {}
 
   const nlohmann::json& value_;
-  std::string file_;
-  std::string path_;
+  std::shared_ptr<const Document> document_;
 };
 
-// Reads a row of a table from left to right. Costs nothing beyond the values themselves: the path
-// is only spelt out when something is wrong.
+// Reads a row of a table from left to right.
 class Row {
  public:
   Row(const Node& table, std::size_t row, std::size_t columns);

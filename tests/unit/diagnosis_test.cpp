@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "schedules/registry.h"
 #include "tests/support/problems.h"
 #include "tests/support/programs.h"
+#include "tests/unit/allocations.h"
 
 namespace counterflow {
 namespace {
@@ -31,8 +33,9 @@ struct Posted {
   std::string type = "Float";
 };
 
-// A dump of one process group of ranks 0 to size - 1. Times follow record ids.
-FlightDump dump_of(Rank rank, int size, const std::vector<Posted>& posted, int first_record = 0) {
+// A dump of one process group of ranks 0 to size - 1, as JSON. Times follow record ids.
+std::string dump_text(int size, const std::vector<Posted>& posted, Rank rank = 0,
+                      int first_record = 0) {
   std::string ranks;
   for (int r = 0; r < size; ++r) ranks += fmt::format("{}{}", r == 0 ? "" : ", ", r);
   nlohmann::json entries = nlohmann::json::array();
@@ -57,7 +60,12 @@ FlightDump dump_of(Rank rank, int size, const std::vector<Posted>& posted, int f
       {"version", "2.10"},
       {"pg_config", {{"0", {{"name", "0"}, {"desc", "default_pg"}, {"ranks", "[" + ranks + "]"}}}}},
       {"entries", entries}};
-  return parse_flight_dump(dump.dump(), fmt::format("rank_{}", rank), rank);
+  return dump.dump();
+}
+
+FlightDump dump_of(Rank rank, int size, const std::vector<Posted>& posted, int first_record = 0) {
+  return parse_flight_dump(dump_text(size, posted, rank, first_record),
+                           fmt::format("rank_{}", rank), rank);
 }
 
 Finding verdict_of(const std::vector<FlightDump>& dumps, const Program* program = nullptr) {
@@ -184,6 +192,37 @@ TEST(Diagnosis, TakesTheStateOfACoalescedGroupFromItsEnd) {
   ASSERT_EQ(dump.entries.size(), 2U);
   EXPECT_TRUE(dump.entries[0].completed);
   EXPECT_TRUE(dump.entries[1].completed);
+}
+
+// One end after the other, all of one number: each entry belongs to the first.
+std::size_t allocations_to_close(int groups) {
+  std::vector<Posted> posted(static_cast<std::size_t>(groups), {"nccl:send 0->1", 1, false});
+  posted.resize(posted.size() * 2, {"nccl:coalesced", 1, false});
+  // A word that must be allocated, so that reading it counts.
+  const std::string bytes = std::regex_replace(dump_text(2, posted), std::regex("scheduled"),
+                                               "scheduled, and not known to be completed");
+  const std::size_t before = testing::allocations();
+  const FlightDump dump = parse_flight_dump(bytes, "rank_0", 0);
+  EXPECT_EQ(dump.entries.size(), static_cast<std::size_t>(groups));
+  return testing::allocations() - before;
+}
+
+TEST(FlightDump, IsReadInTimeProportionalToItsEntries) {
+  const std::size_t few = allocations_to_close(500);
+  const std::size_t many = allocations_to_close(1000);
+  EXPECT_LT(many, few * 5 / 2);
+}
+
+TEST(FlightDump, TheEndOfAGroupIsOfWhatStandsSinceTheLast) {
+  const FlightDump dump = dump_of(0, 2,
+                                  {{"nccl:send 0->1", 1, false},
+                                   {"nccl:coalesced", 1, true},
+                                   {"nccl:send 0->1", 1, false},
+                                   {"nccl:send 0->1", 1, true},
+                                   {"nccl:coalesced", 1, false}});
+  std::vector<bool> completed;
+  for (const FlightEntry& each : dump.entries) completed.push_back(each.completed);
+  EXPECT_EQ(completed, (std::vector<bool>{true, false, false}));
 }
 
 TEST(Diagnosis, MatchesWhatIsOpenWhereTheBeginningIsLost) {

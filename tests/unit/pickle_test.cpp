@@ -133,7 +133,27 @@ TEST(Pickle, RefusesWhatContainsItself) {
 TEST(Pickle, RefusesWhatWouldNotFitInMemory) {
   std::string bytes = "\x80\x02]q\x00"s;
   for (int i = 0; i < 60; ++i) bytes += "h\x00\x86q\x00"s;
-  EXPECT_NE(refusal(bytes + ".").find("more than ten million values"), std::string::npos);
+  EXPECT_NE(refusal(bytes + ".").find("more than 1048576 values once what is named twice"),
+            std::string::npos);
+}
+
+// A list of one text that is named so often that it is too much for a file of that size; what is
+// within reason is read.
+TEST(Pickle, WritesOutNoMoreThanItsSizeAllows) {
+  const auto naming = [](std::size_t length, int times, int numbers) {
+    exec::PickleWriter out;
+    out.open_list();
+    for (int n = 0; n < times; ++n) out.text(std::string(length, 'x'));
+    for (int n = 0; n < numbers; ++n) out.integer(1'000'000 + n);
+    out.close_list();
+    return out.finish();
+  };
+  EXPECT_EQ(read(naming(1000, 1000, 0)).size(), 1000U);
+  EXPECT_NE(refusal(naming(10'000, 2000, 0))
+                .find("more than 16777216 bytes of text once what is named twice"),
+            std::string::npos);
+  // The same in a longer file.
+  EXPECT_EQ(read(naming(10'000, 2000, 20'000)).size(), 22'000U);
 }
 
 TEST(Pickle, NeverDoesAnythingButReadOrRefuse) {

@@ -123,6 +123,34 @@ TEST(ReportJson, ReadingNamesThePlaceOfAWrongValue) {
   }
 }
 
+// A value is named by where it stands, also where others are equal to it.
+TEST(JsonNode, NamesThePathOfWhatIsWrong) {
+  const nlohmann::json document = json::parse(
+      R"({"a": [], "b": {}, "c": [[], [{"d": 1}, {"d": 1, "e": [2, 2]}], 1], "f": 1})", "x.json");
+  const json::Node root(document, "x.json");
+  const auto said = [](const json::Node& node) {
+    try {
+      (void)node.text();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto c = root.at("c").at(std::size_t{1});
+  EXPECT_EQ(said(root), "x.json: expected a string, found an object");
+  EXPECT_EQ(said(root.at("a")), "x.json: a: expected a string, found an array of 0");
+  EXPECT_EQ(said(root.at("b")), "x.json: b: expected a string, found an object");
+  EXPECT_EQ(said(root.at("c").at(std::size_t{0})),
+            "x.json: c[0]: expected a string, found an array of 0");
+  EXPECT_EQ(said(c.at(std::size_t{1}).at("d")), "x.json: c[1][1].d: expected a string, found 1");
+  EXPECT_EQ(said(c.at(std::size_t{1}).at("e").at(1)),
+            "x.json: c[1][1].e[1]: expected a string, found 2");
+  EXPECT_EQ(said(root.at("c").at(2)), "x.json: c[2]: expected a string, found 1");
+  EXPECT_EQ(said(root.at("f")), "x.json: f: expected a string, found 1");
+  const nlohmann::json scalar = 5;
+  EXPECT_EQ(said(json::Node(scalar, "x.json")), "x.json: expected a string, found 5");
+}
+
 TEST(JsonText, EscapesWhatHtmlAndJsonCannotHold) {
   std::string out;
   json::append_quoted(out, std::string_view("</script>\n\"\xff"));
