@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "driver/consecutive.h"
 #include "driver/fault_text.h"
 #include "driver/faults.h"
 #include "driver/pipeline.h"
 #include "driver/plan.h"
 #include "python/bind.h"
 #include "python/convert.h"
+#include "report/consecutive_steps.h"
 #include "scheduler/verify/repair.h"
 
 // driver: from a config to its figures.
@@ -47,12 +49,16 @@ SharedVerdict checked(const Plan& plan, const std::string& asked) {
   return shared;
 }
 
-Program compiled(const Plan& plan) {
-  Verdict verdict = check(plan, kAllSemantics);
+// The program that was lowered; throws FaultyError where it is not to be run.
+Program faultless(const Plan& plan, Verdict verdict) {
   if (verdict.ok()) return std::move(*verdict.lowered);
   Diagnostics faults = verdict.order;
   faults.insert(faults.end(), verdict.program.begin(), verdict.program.end());
   throw FaultyError(faults_text(plan, verdict), std::move(faults));
+}
+
+Program compiled(const Plan& plan) {
+  return faultless(plan, check(plan, kAllSemantics));
 }
 
 SharedRun shared(Run run, const Plan& plan) {
@@ -60,6 +66,22 @@ SharedRun shared(Run run, const Plan& plan) {
   auto timeline = std::make_shared<ProgramTimeline>(
       ProgramTimeline{program, std::move(run.timeline), plan.whole().limits.bytes});
   return {std::move(program), std::move(timeline), std::make_shared<Report>(std::move(run.report))};
+}
+
+// One step, and with more the figures of so many one behind the other.
+SharedRun run_steps(const Plan& plan, std::int64_t steps) {
+  constexpr std::int64_t kMostSteps = 1000;
+  if (steps < 1 || steps > kMostSteps) {
+    throw InputError(fmt::format("steps {} is outside 1..{}", steps, kMostSteps));
+  }
+  const Program program = compiled(plan);
+  Run one = run(plan, program);
+  if (steps > 1) {
+    const int count = static_cast<int>(steps);
+    const Program all = faultless(plan, check_in_steps(plan, program, count, kAllSemantics));
+    one.report.consecutive = measure_steps(all, timeline_of(plan, all), count);
+  }
+  return shared(std::move(one), plan);
 }
 
 // A program someone has changed, verified before it is run.
@@ -200,9 +222,7 @@ void bind_plan(py::module_& module) {
                              })
       .def("verify", &checked, py::arg("semantics") = "all", WithoutLock())
       .def("compile", &compiled, WithoutLock())
-      .def(
-          "run", [](const Plan& plan) { return shared(run(plan, compiled(plan)), plan); },
-          WithoutLock())
+      .def("run", &run_steps, py::arg("steps") = 1, WithoutLock())
       .def("run_program", &run_program, py::arg("program"), py::arg("semantics") = "all",
            WithoutLock())
       .def("__repr__",

@@ -55,6 +55,23 @@ void bind_rank_report(py::module_& module) {
       });
 }
 
+void bind_consecutive_steps(py::module_& module) {
+  py::class_<ConsecutiveSteps>(module, "ConsecutiveSteps",
+                               "The figures of steps one behind the other, without a barrier.")
+      .def_readonly("steps", &ConsecutiveSteps::steps)
+      .def_property_readonly("makespan_ns", number(&ConsecutiveSteps::makespan))
+      .def_property_readonly("steady_step_ns", number(&ConsecutiveSteps::step))
+      .def_property_readonly("peak_memory_bytes",
+                             [](const ConsecutiveSteps& c) {
+                               std::vector<std::int64_t> peaks;
+                               for (const Bytes peak : c.peak_memory) peaks.push_back(peak.value);
+                               return peaks;
+                             })
+      .def("__repr__", [](const ConsecutiveSteps& c) {
+        return fmt::format("<ConsecutiveSteps: {} of {} ns each>", c.steps, c.step.count());
+      });
+}
+
 void bind_figures(py::module_& module) {
   py::class_<Report, SharedReport>(module, "Report", "The figures of one run.")
       .def_readonly("schedule", &Report::schedule)
@@ -75,6 +92,12 @@ void bind_figures(py::module_& module) {
                                return r.formula_idle->count();
                              })
       .def_readonly("formula_source", &Report::formula_source)
+      .def_property_readonly("step_ns",
+                             [](const Report& r) -> std::optional<std::int64_t> {
+                               if (!r.step) return std::nullopt;
+                               return r.step->count();
+                             })
+      .def_readonly("consecutive_steps", &Report::consecutive)
       .def_readonly("notes", &Report::notes)
       .def_readonly("warnings", &Report::warnings)
       .def_readonly("per_rank", &Report::per_rank)
@@ -188,6 +211,7 @@ void bind_comparison(py::module_& module) {
 
 void bind_report(py::module_& module) {
   bind_rank_report(module);
+  bind_consecutive_steps(module);
   bind_figures(module);
   bind_run(module);
   bind_comparison(module);

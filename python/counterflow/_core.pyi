@@ -452,6 +452,20 @@ class RankReport:
     @property
     def comm_exposed_ns(self) -> int: ...
 
+class ConsecutiveSteps:
+    """The figures of steps one behind the other, without a barrier; docs/report.md defines each."""
+
+    @property
+    def steps(self) -> int: ...
+    @property
+    def makespan_ns(self) -> int: ...
+    @property
+    def steady_step_ns(self) -> int:
+        """What one step more takes."""
+    @property
+    def peak_memory_bytes(self) -> list[int]:
+        """Of each rank, over all steps."""
+
 class Report:
     """The figures of one run; docs/report.md defines each."""
 
@@ -483,6 +497,12 @@ class Report:
     def formula_idle_ns(self) -> int | None: ...
     @property
     def formula_source(self) -> str: ...
+    @property
+    def step_ns(self) -> int | None:
+        """With reductions and optimizer, where there are any."""
+    @property
+    def consecutive_steps(self) -> ConsecutiveSteps | None:
+        """Where several steps were run; all other figures are of one alone."""
     @property
     def notes(self) -> list[str]: ...
     @property
@@ -591,8 +611,11 @@ class Plan:
     def verify(self, semantics: _Asked = "all") -> Verdict: ...
     def compile(self) -> Program:
         """Raises InfeasibleError with the faults."""
-    def run(self) -> Run:
-        """Verified, compiled, simulated under the config's execution model, measured."""
+    def run(self, steps: int = 1) -> Run:
+        """Verified, compiled, simulated under the config's execution model, measured.
+
+        With more than one of the ``steps``, up to 1000, the report has ``consecutive_steps`` too.
+        """
     def run_program(self, program: Program, semantics: _Asked = "all") -> Run:
         """The same for a program someone has changed: verified before it is run."""
     def _repr_html_(self) -> str: ...

@@ -162,15 +162,19 @@ def _rules(execution: str | ExecutionModel | None) -> object:
     }
 
 
-def run(config: ConfigLike | Plan, **arguments: object) -> Run:
+def run(config: ConfigLike | Plan, *, steps: int = 1, **arguments: object) -> Run:
     """Plans (see :func:`plan` for the arguments), verifies, compiles, simulates and measures.
+
+    With ``steps`` also that many, up to 1000, one behind the other without a barrier: the report's
+    ``consecutive_steps`` has the steady time of one. Program, timeline and all other figures are of
+    a single step.
 
     Raises InputError; InfeasibleError, with the faults as ``diagnostics``, where the schedule is
     faulty, can deadlock under any of the three transfer rules or exceeds the memory limits.
     """
     if isinstance(config, Plan):
-        return config.run()
-    return plan(config, **arguments).run()  # type: ignore[arg-type]
+        return config.run(steps)
+    return plan(config, **arguments).run(steps)  # type: ignore[arg-type]
 
 
 def verify(

@@ -24,6 +24,34 @@ def test_the_report_is_the_command_lines(example):
     assert cf.run(example).report.to_json() == command("simulate", example, "--json")
 
 
+def test_consecutive_steps_are_the_command_lines():
+    example = EXAMPLES / "dualpipe_p8_m20.yaml"
+    report = cf.run(example, steps=4).report
+    assert report.to_json() == command("simulate", example, "--steps", "4", "--json")
+    assert report.consecutive_steps.steps == 4
+    assert len(report.consecutive_steps.peak_memory_bytes) == 8
+    assert cf.Report.from_json(report.to_json()) == report
+    assert cf.run(example).report.consecutive_steps is None
+
+
+def test_the_steady_step():
+    """Of 1F1B the makespan; of ZB-H2, whose ranks begin as they ended, what one microbatch costs
+    times their number."""
+    for schedule, step_ms in (("1f1b", 33), ("zb-h2", 24)):
+        run = cf.plan(BASIC, schedule=schedule).run(steps=6)
+        figures = run.report.consecutive_steps
+        assert figures.steady_step_ns == step_ms * 1_000_000
+        assert figures.makespan_ns >= 5 * figures.steady_step_ns
+        assert run.timeline.program.microbatches == 8
+        assert repr(figures) == f"<ConsecutiveSteps: 6 of {step_ms}000000 ns each>"
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1001, 2**40])
+def test_steps_that_cannot_be_run(steps):
+    with pytest.raises(cf.InputError, match=f"steps {steps} is outside 1..1000"):
+        cf.run(BASIC, steps=steps)
+
+
 def test_files_are_the_command_lines(tmp_path):
     example = EXAMPLES / "dualpipe_p8_m20.yaml"
     command("compile", example, "-q", "-o", tmp_path / "cli")
