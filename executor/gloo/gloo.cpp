@@ -131,7 +131,21 @@ RankResult run_rank(const Program& program, Compute& compute, const GlooSettings
 
 // Ranks on one machine come at once; that many of them connect may take a while.
 std::chrono::milliseconds local_meeting(const GlooSettings& settings) {
-  return std::max<std::chrono::milliseconds>(30s, settings.meeting);
+  return std::max<std::chrono::milliseconds>(10s, settings.meeting);
+}
+
+// Throws MissingRanks, or EnvironmentError, where not all ranks come.
+std::unique_ptr<GlooMesh> connect(const LaunchedRank& place, Store& store, const char* address,
+                                  std::chrono::milliseconds patience, const std::string& advice) {
+  meet(store, "here", place.rank, place.size, patience, advice);
+  try {
+    return std::make_unique<GlooMesh>(place.rank, place.size, store, address, patience);
+  } catch (const EnvironmentError& error) {
+    // Who gives up says so, so that those are left for whom all have waited.
+    meet(store, "gave-up", place.rank, place.size,
+         std::min<std::chrono::milliseconds>(patience, 3s), error.what());
+    throw;
+  }
 }
 
 void check_size(const LaunchedRank& place, std::size_t ranks) {
@@ -151,9 +165,8 @@ RunResult run_as(const LaunchedRank& place, const Program& program, Compute& com
   {
     const MeetingPlace meeting = meeting_place(place, patience);
     gloo::rendezvous::PrefixStore ours("counterflow", *meeting.store);
-    meet(ours, place.rank, place.size, patience, meeting.advice);
-    mesh = std::make_unique<GlooMesh>(place.rank, place.size, ours,
-                                      environment("COUNTERFLOW_ADDRESS").c_str(), patience);
+    mesh =
+        connect(place, ours, environment("COUNTERFLOW_ADDRESS").c_str(), patience, meeting.advice);
   }
   try {
     result = run_rank(program, compute, settings, *mesh);
@@ -183,9 +196,9 @@ std::vector<std::byte> child(int rank, const Program& program, Compute& compute,
     const auto patience = local_meeting(settings);
     const int size = static_cast<int>(program.ranks.size());
     StoreClient store(connection, patience);
-    meet(store, rank, size, patience, "the machine may have too much to do for that many ranks");
-    GlooMesh mesh(rank, size, store, "127.0.0.1", patience);
-    return to_bytes(run_rank(program, compute, settings, mesh).run);
+    const auto mesh = connect({.rank = rank, .size = size}, store, "127.0.0.1", patience,
+                              "the machine may have too much to do for that many ranks");
+    return to_bytes(run_rank(program, compute, settings, *mesh).run);
   } catch (const MissingRanks& error) {
     return failed(error.what(), error.ranks().front());
   } catch (const std::bad_alloc&) {

@@ -24,7 +24,7 @@ struct LaunchedRank {
 
 struct GlooSettings {
   ProcessSettings process;
-  // How long ranks may take to come; those that are started here are waited for half a minute.
+  // How long each rank may take to come; those that are started here have ten seconds at least.
   std::chrono::milliseconds meeting = std::chrono::seconds(30);
   std::vector<Fault> faults;
   // Of a rank that a launcher started, called when a compute does not come back: the process ends

@@ -5,6 +5,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -37,6 +38,30 @@ std::string reason_of(const std::exception& error) {
   const std::string text = error.what();
   const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;
   return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+// Keys are waited for as long as we say.
+class PatientStore final : public gloo::rendezvous::Store {
+ public:
+  PatientStore(Store& store, std::chrono::milliseconds patience)
+      : store_(store), patience_(patience) {}
+  void set(const std::string& key, const std::vector<char>& data) override {
+    store_.set(key, data);
+  }
+  std::vector<char> get(const std::string& key) override { return store_.get(key); }
+  void wait(const std::vector<std::string>& keys) override { store_.wait(keys, patience_); }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
+    store_.wait(keys, patience_);
+  }
+
+ private:
+  Store& store_;
+  std::chrono::milliseconds patience_;
+};
+
+// gloo waits five times as long as it is told for each connection.
+std::chrono::milliseconds told_to_gloo(std::chrono::milliseconds patience) {
+  return std::max<std::chrono::milliseconds>(patience / 5, std::chrono::milliseconds(1));
 }
 
 }  // namespace
@@ -227,8 +252,9 @@ GlooMesh::GlooMesh(int rank, int size, gloo::rendezvous::Store& store, const cha
     attributes.hostname = address;
     connection_->device = gloo::transport::tcp::CreateDevice(attributes);
     connection_->context = std::make_unique<gloo::rendezvous::Context>(rank, size);
-    connection_->context->setTimeout(patience);
-    connection_->context->connectFullMesh(store, connection_->device);
+    connection_->context->setTimeout(told_to_gloo(patience));
+    PatientStore addresses(store, patience);
+    connection_->context->connectFullMesh(addresses, connection_->device);
   } catch (const std::exception& error) {
     throw EnvironmentError("rank " + std::to_string(rank) + " cannot connect to the " +
                            std::to_string(size - 1) + " others over gloo: " + reason_of(error));

@@ -15,8 +15,8 @@ namespace counterflow::exec {
 // receives for each peer.
 class GlooMesh final : public Mesh {
  public:
-  // Connects to all others, who must come within `patience`. `address`: of this machine, "" for
-  // what its host name says. Throws EnvironmentError.
+  // Connects to all others, each of whom must come within `patience`. `address`: of this machine,
+  // "" for what its host name says. Throws EnvironmentError.
   GlooMesh(int rank, int size, gloo::rendezvous::Store& store, const char* address,
            std::chrono::milliseconds patience);
   ~GlooMesh() override;

@@ -13,14 +13,14 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-std::string key_of(Rank rank) {
-  return fmt::format("here-{}", rank);
+std::string key_of(const std::string& place, Rank rank) {
+  return fmt::format("{}-{}", place, rank);
 }
 
-// Has a rank come, or does it within `most`? A store says no by throwing something of its own.
-bool has_come(gloo::rendezvous::Store& store, Rank rank, std::chrono::milliseconds most) {
+// Is a key there, or is it within `most`? A store says no by throwing something of its own.
+bool has(gloo::rendezvous::Store& store, const std::string& key, std::chrono::milliseconds most) {
   try {
-    store.wait({key_of(rank)}, most);
+    store.wait({key}, most);
     return true;
   } catch (const std::exception&) {
     return false;
@@ -29,20 +29,20 @@ bool has_come(gloo::rendezvous::Store& store, Rank rank, std::chrono::millisecon
 
 }  // namespace
 
-void meet(gloo::rendezvous::Store& store, Rank rank, int size, std::chrono::milliseconds patience,
-          const std::string& advice) {
+void meet(gloo::rendezvous::Store& store, const std::string& place, Rank rank, int size,
+          std::chrono::milliseconds patience, const std::string& advice) {
   constexpr auto kLook = 1ms;  // zero would be for ever
-  if (has_come(store, rank, kLook)) {
+  if (has(store, key_of(place, rank), kLook)) {
     throw EnvironmentError(fmt::format(
         "rank {} has come already, in an earlier run or as another process; {}", rank, advice));
   }
-  store.set(key_of(rank), {'1'});
+  store.set(key_of(place, rank), {'1'});
   const auto until = Clock::now() + patience;
   std::vector<Rank> missing;
   for (Rank other = 0; other < size; ++other) {
     if (other == rank) continue;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
-    if (!has_come(store, other, std::max<std::chrono::milliseconds>(left, kLook))) {
+    if (!has(store, key_of(place, other), std::max<std::chrono::milliseconds>(left, kLook))) {
       missing.push_back(other);
     }
   }

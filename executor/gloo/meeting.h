@@ -23,10 +23,10 @@ class MissingRanks : public EnvironmentError {
   std::vector<Rank> ranks_;  // ascending
 };
 
-// Says in the store that this rank is there, and waits until all of `size` have said so. Throws
-// MissingRanks, with `advice` at the end, once `patience` is over, and EnvironmentError where
-// somebody has said already that they are this rank.
-void meet(gloo::rendezvous::Store& store, Rank rank, int size, std::chrono::milliseconds patience,
-          const std::string& advice);
+// Says in the store that this rank is there, at a place of that name, and waits until all of `size`
+// have said so. Throws MissingRanks, with `advice` at the end, once `patience` is over, and
+// EnvironmentError where somebody has said already that they are this rank.
+void meet(gloo::rendezvous::Store& store, const std::string& place, Rank rank, int size,
+          std::chrono::milliseconds patience, const std::string& advice);
 
 }  // namespace counterflow::exec

@@ -365,7 +365,7 @@ def test_a_stopped_rank_is_named_and_ended(config, tmp_path):
     os.kill(ranks[0], signal.SIGSTOP)
     _, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 4
-    assert "has said nothing for" in err or "did not come" in err
+    assert "has said nothing for" in err or "did not come" in err, err
     assert children_named(str(folder)) == []
 
 
