@@ -165,22 +165,25 @@ class Search {
     const std::vector<PriorityRule> grid = priority_grid(decoder_.model(), budget_.seed);
     std::vector<PriorityRule> rules = grid;
     std::string_view by = "list scheduling";
+    // In little time an order that is there already is better moved than replaced.
+    const double listing = !has_nothing() && turns_of(decoder_.model().ops()) == 0 ? 0.4 : 1;
     const int few = ranking_microbatches(problem_);
     const bool large = decoder_.model().ops() > kReplayOps && few < problem_.microbatches;
     if (large) {
       by = "replay";
-      rules = ranked(with_microbatches(problem_, few), is_for_span(), grid, meter_,
-                     meter_.share() + kRankingShare, [this, by](const PriorityRule& rule) {
-                       if (may_try()) try_rule(decoder_, rule, by);
-                       return is_done();
-                     });
+      rules =
+          ranked(with_microbatches(problem_, few), is_for_span(), grid, meter_,
+                 meter_.share() + listing * kRankingShare, [this, by](const PriorityRule& rule) {
+                   if (may_try()) try_rule(decoder_, rule, by);
+                   return is_done();
+                 });
     }
     const auto orders_of_microbatches = microbatch_sequences(problem_);
     std::vector<std::unique_ptr<Decoder>> decoders;
     for (const auto& sequence : orders_of_microbatches) {
       decoders.push_back(std::make_unique<Decoder>(problem_, is_for_span(), sequence));
     }
-    const double until = meter_.share() + kListShare;
+    const double until = meter_.share() + listing * kListShare;
     for (std::size_t i = 0; i < rules.size(); ++i) {
       if (!may_try()) return;
       if (!has_nothing() && (is_listed() || meter_.share() > until)) return;
