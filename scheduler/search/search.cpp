@@ -4,14 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <exception>
-#include <future>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "scheduler/bounds/lower_bound.h"
@@ -26,6 +22,7 @@
 #include "scheduler/search/least_memory.h"
 #include "scheduler/search/replay.h"
 #include "scheduler/search/sequences.h"
+#include "scheduler/search/starts.h"
 #include "scheduler/verify/verify.h"
 
 namespace counterflow {
@@ -378,78 +375,6 @@ class Search {
   std::string found_by_;
 };
 
-// Is `a` better than `b`, by what the budget aims at?
-bool is_better(const SearchResult& a, const SearchResult& b, SearchGoal goal) {
-  if (goal == SearchGoal::span && a.span != b.span) return a.span < b.span;
-  return a.makespan < b.makespan;
-}
-
-// What one start comes to: one may find no order where another does, or where another has proven
-// its own optimal before.
-using Attempt = std::variant<SearchResult, std::exception_ptr>;
-
-Attempt attempt(const Problem& problem, std::span<const Schedule> seeds,
-                const SearchBudget& budget) {
-  try {
-    return Search(problem, budget, {}).run(seeds);
-  } catch (const InfeasibleError&) {
-    return std::current_exception();
-  }
-}
-
-// The better of the two; every bound holds for both.
-SearchResult merged(SearchResult a, SearchResult b, SearchGoal goal) {
-  const SearchResult& tighter = b.lower_bound > a.lower_bound ? b : a;
-  const Time bound = tighter.lower_bound;
-  const std::string_view argument = tighter.bound_argument;
-  const Time span_bound = std::max(a.span_bound, b.span_bound);
-  const std::int64_t iterations = a.iterations + b.iterations;
-  const int searches = a.searches + b.searches;
-  SearchResult best = is_better(b, a, goal) ? std::move(b) : std::move(a);
-  best.lower_bound = bound;
-  best.bound_argument = argument;
-  best.span_bound = span_bound;
-  best.iterations = iterations;
-  best.searches = searches;
-  return best;
-}
-
-// Several searches at a time. Of equal results the first counts, so that with a budget in
-// iterations it is the same however many cores there are.
-SearchResult search_from(int starts, const Problem& problem, std::span<const Schedule> seeds,
-                         const SearchBudget& budget) {
-  std::atomic<bool> enough{false};
-  const auto one = [&](int start) {
-    SearchBudget own = budget;
-    own.seed += static_cast<std::uint64_t>(start) * 0x9e3779b97f4a7c15ULL;
-    own.enough = &enough;
-    if (start > 0) own.progress = {};
-    Attempt found = attempt(problem, seeds, own);
-    const auto* result = std::get_if<SearchResult>(&found);
-    if (result != nullptr && result->is_optimal() && budget.goal == SearchGoal::makespan) {
-      enough = true;
-    }
-    return found;
-  };
-  std::vector<std::future<Attempt>> others;
-  for (int start = 1; start < starts; ++start) {
-    others.push_back(std::async(std::launch::async, one, start));
-  }
-  Attempt best = one(0);
-  for (std::future<Attempt>& other : others) {
-    Attempt next = other.get();
-    if (std::holds_alternative<std::exception_ptr>(next)) continue;
-    if (std::holds_alternative<std::exception_ptr>(best)) {
-      best = std::move(next);
-    } else {
-      best = merged(std::get<SearchResult>(std::move(best)),
-                    std::get<SearchResult>(std::move(next)), budget.goal);
-    }
-  }
-  if (const auto* error = std::get_if<std::exception_ptr>(&best)) std::rethrow_exception(*error);
-  return std::get<SearchResult>(std::move(best));
-}
-
 }  // namespace
 
 SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
@@ -462,8 +387,10 @@ SearchResult search(const Problem& problem, std::span<const Schedule> seeds,
   const std::size_t ops = 3 * static_cast<std::size_t>(problem.stages()) *
                           static_cast<std::size_t>(problem.microbatches);
   const int starts = objective ? 1 : starts_of(budget, ops);
-  if (starts > 1) return search_from(starts, problem, seeds, budget);
-  return Search(problem, budget, objective).run(seeds);
+  const auto once = [&](const SearchBudget& own) {
+    return Search(problem, own, objective).run(seeds);
+  };
+  return starts > 1 ? search_from(starts, budget, once) : once(budget);
 }
 
 }  // namespace counterflow
