@@ -94,6 +94,17 @@ std::string tries(const SearchResult& result, const SearchBudget& budget) {
   return text;
 }
 
+// What it takes to seek the full bound once the search is over, about. A search in time has sought
+// that of a large problem already, if there was time for it.
+Time time_of_full_bound(const Problem& problem) {
+  const std::size_t ops = ops_of(problem);
+  if (ops > kWindowOps) return Time::max();
+  constexpr Time kSquare{160};  // nanoseconds for each op and op
+  const auto choices = static_cast<std::int64_t>(count_choices(problem, kFewChoices));
+  const std::int64_t each = choices <= static_cast<std::int64_t>(kFewChoices) ? choices : 1;
+  return kSquare * static_cast<std::int64_t>(ops * ops) * each;
+}
+
 std::string outcome(const SearchedPlan& searched, const SearchBudget& budget) {
   const SearchGoal goal = budget.goal;
   const bool in_time = budget.time.has_value();
@@ -140,6 +151,9 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
   }
   SearchBudget budget = whole;
   if (budget.time) budget.time = std::max(Time{1}, *budget.time - watch.elapsed());
+  const Time proof = time_of_full_bound(plan.problem);
+  const bool proves = !budget.time || proof <= std::min(*whole.time, *budget.time) / 2;
+  if (budget.time && proves) *budget.time -= proof;
   std::vector<Keeping> keeping = plan.problem.keeping;
   if (robust) {
     RobustSearch found = robust_search(plan, seeds, budget, *robust);
@@ -153,12 +167,18 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
   }
   plan.schedule = searched.result.schedule;
   plan.proven = {searched.result.lower_bound, searched.result.bound_argument};
-  // A search in time has already sought a large problem's bound, if there was time for it.
-  if (!searched.result.is_optimal() && (!budget.time || ops_of(plan.problem) <= kWindowOps)) {
+  if (!searched.result.is_optimal() && proves) {
     const LowerBound full = lower_bound_of_choices(plan.problem, BoundEffort::full);
     if (full.value > plan.proven.value) plan.proven = full;
   }
   plan.problem = with_keeping(std::move(plan.problem), std::move(keeping));
+  if (!proves && !searched.result.is_optimal() && ops_of(plan.problem) <= kWindowOps) {
+    plan.notes.push_back(
+        fmt::format("search: the bound is a quick one; the full one takes about {} more, for which "
+                    "--budget {}ms "
+                    "has room",
+                    readable_time(proof), 3 * proof / std::chrono::milliseconds(1) + 1));
+  }
   searched.took = watch.elapsed();
   plan.notes.push_back(outcome(searched, budget));
   return searched;

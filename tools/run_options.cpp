@@ -8,9 +8,12 @@
 
 #include "driver/consecutive.h"
 #include "driver/fault_text.h"
+#include "driver/faults.h"
 #include "driver/input_file.h"
 #include "driver/pipeline.h"
 #include "report/program_json.h"
+#include "scheduler/ir/schedule_file.h"
+#include "scheduler/verify/verify.h"
 #include "simulator/simulate.h"
 #include "tools/present.h"
 #include "tools/typed_plan.h"
@@ -69,6 +72,20 @@ ExecutionModel execution_of(const RunOptions& options) {
       fmt::format("--execution {}: there are ideal, nccl and gloo", options.execution));
 }
 
+// Nothing runs that is known to be faulty.
+void check_program(const Program& program, const ExecutionModel& execution,
+                   const std::string& file) {
+  const Semantics asked[] = {execution.semantics};
+  ProgramVerdict verdict = verify_alone(program, asked);
+  const std::size_t count = verdict.diagnostics.size();
+  if (count == 0) return;
+  std::string text = fmt::format("{} has {} fault{}\n", file, count, count == 1 ? "" : "s");
+  // Only of a program that is well formed can the cells around a fault be shown.
+  text += to_text(verdict.diagnostics,
+                  GridOf{verdict.semantics.empty() ? std::string() : to_csv(program)});
+  throw FaultyError(text, std::move(verdict.diagnostics));
+}
+
 // A program on its own: its costs are its kernels', messages cost nothing.
 RunInput input_of_program(const RunOptions& options) {
   RunInput input;
@@ -76,6 +93,7 @@ RunInput input_of_program(const RunOptions& options) {
   check_slots(input.program, options.program);
   input.schedule = input.program.schedule;
   input.execution = execution_of(options);
+  check_program(input.program, input.execution, options.program);
   Simulation simulation = simulate(input.program, input.links, input.execution);
   if (!simulation.diagnostics.empty()) {
     throw InfeasibleError(fmt::format("{} gets stuck under execution '{}': {}", options.program,

@@ -12,90 +12,20 @@
 #include "scheduler/bounds/span.h"
 #include "scheduler/error.h"
 #include "scheduler/graph/evaluate.h"
+#include "scheduler/search/choice.h"
 #include "scheduler/search/least_memory.h"
 #include "scheduler/search/model.h"
+#include "scheduler/search/random.h"
 #include "scheduler/verify/verify.h"
 
 namespace counterflow {
 namespace {
-
-// [stage] 0: as the problem says where there is nothing to choose; else one more than the option's
-// index.
-using Choice = std::vector<std::uint8_t>;
-
-std::size_t options_of(const Problem& problem, std::size_t stage) {
-  return problem.keeping_options.empty() ? 0 : problem.keeping_options[stage].size();
-}
-
-Problem chosen(const Problem& problem, const Choice& choice) {
-  std::vector<Keeping> keeping = problem.keeping;
-  keeping.resize(choice.size());
-  for (std::size_t s = 0; s < choice.size(); ++s) {
-    if (options_of(problem, s) == 0) continue;
-    keeping[s] = choice[s] == 0 ? Keeping{} : problem.keeping_options[s][choice[s] - 1U];
-  }
-  return with_keeping(problem, std::move(keeping));
-}
-
-// Every stage keeping the least it can.
-Choice least_choice(const Problem& problem) {
-  Choice choice(static_cast<std::size_t>(problem.stages()), 0);
-  for (std::size_t s = 0; s < choice.size(); ++s) {
-    std::int64_t least = problem.memory[s].activation.value;
-    for (std::size_t k = 0; k < options_of(problem, s); ++k) {
-      const std::int64_t kept = problem.keeping_options[s][k].kept.value;
-      if (kept >= least) continue;
-      least = kept;
-      choice[s] = static_cast<std::uint8_t>(k + 1);
-    }
-  }
-  return choice;
-}
-
-bool fits(const Problem& problem) {
-  return memory_shortages(SearchModel(problem)).empty();
-}
 
 bool same_kinds(const Problem& one, const Problem& other) {
   for (Stage s = 0; s < one.stages(); ++s) {
     if (one.keeping_of(s).kind != other.keeping_of(s).kind) return false;
   }
   return true;
-}
-
-// Any order under any choice, its moves left out, is one of this problem that holds no more at any
-// time and ends no later.
-Problem relaxed(const Problem& problem) {
-  Problem lighter = chosen(problem, Choice(static_cast<std::size_t>(problem.stages()), 0));
-  for (std::size_t s = 0; s < lighter.memory.size(); ++s) {
-    StageMemory& memory = lighter.memory[s];
-    for (std::size_t k = 0; k < options_of(problem, s); ++k) {
-      memory.activation = std::min(memory.activation, problem.keeping_options[s][k].kept);
-    }
-    memory.kept_for_weight = std::min(memory.kept_for_weight, memory.activation);
-  }
-  return lighter;
-}
-
-// The next choice in counting order; false after the last.
-bool next_choice(const Problem& problem, Choice& choice) {
-  for (std::size_t s = 0; s < choice.size(); ++s) {
-    if (choice[s] < options_of(problem, s)) {
-      ++choice[s];
-      return true;
-    }
-    choice[s] = 0;
-  }
-  return false;
-}
-
-// How many choices there are, counted no further than `most` + 1.
-std::size_t count_choices(const Problem& problem, std::size_t most) {
-  std::size_t count = 1;
-  for (std::size_t s = 0; s < problem.keeping_options.size() && count <= most; ++s) {
-    count *= 1 + options_of(problem, s);
-  }
-  return std::min(count, most + 1);
 }
 
 // The longest span of a rank: its last end minus its first begin.
@@ -164,9 +94,20 @@ class ChoiceSearch {
     for (const Choice& choice : seeded_) {
       if (!is_done()) probe(choice);
     }
-    if (may_probe()) probe_ranks();
-    if (!is_done()) probe_stages();
-    if (!is_done() && meter_.share() < 1) attempt(best_, slice(1 - meter_.share(), true));
+    const std::size_t count = count_choices(problem_, kFewChoices);
+    if (count <= kFewChoices) {
+      probe_all((kProbesEnd - kBaseShare) / static_cast<double>(count));
+    } else {
+      if (may_probe()) probe_ranks();
+      if (!is_done()) probe_stages();
+    }
+    if (has_budget()) attempt(best_, slice(1 - meter_.share(), true));
+    // It may be known through and through before the budget is spent.
+    if (count <= kFewChoices) {
+      search_others(count);
+    } else {
+      probe_neighbours();
+    }
     ChosenSearch found{chosen(problem_, best_), std::move(*result_)};
     found.result.lower_bound = std::min(found.result.makespan, bound_.value);
     found.result.bound_argument = bound_.argument;
@@ -196,6 +137,7 @@ class ChoiceSearch {
 
   [[nodiscard]] bool is_for_span() const { return budget_.goal == SearchGoal::span; }
   [[nodiscard]] bool is_done() const { return !is_for_span() && result_->makespan <= bound_.value; }
+  [[nodiscard]] bool has_budget() const { return !is_done() && meter_.share() < 1; }
   [[nodiscard]] bool may_probe() const { return !is_done() && meter_.share() < kProbesEnd; }
 
   [[nodiscard]] SearchBudget slice(double share, bool shown) const {
@@ -217,8 +159,8 @@ class ChoiceSearch {
   }
 
   // Of what is left of a budget in iterations, which may be nothing: then only seeds are tried.
-  [[nodiscard]] SearchBudget probe_slice() const {
-    SearchBudget part = slice(kProbeShare, false);
+  [[nodiscard]] SearchBudget probe_slice(double share) const {
+    SearchBudget part = slice(share, false);
     if (part.time) return part;
     part.iterations = std::clamp<std::int64_t>(meter_.left(), 1, part.iterations);
     part.most = std::min(meter_.left(), std::max(part.iterations, kFirstTries));
@@ -245,8 +187,8 @@ class ChoiceSearch {
     meter_.spend((result.iterations + result.searches - 1) / result.searches);
     tries_ += result.iterations;
     searches_ = std::max(searches_, result.searches);
-    if (result_ && choice == best_ && result.found_by == "seed " + result_->found_by) {
-      result.found_by = result_->found_by;
+    if (result_ && result.found_by == "seed " + result_->found_by) {
+      result.found_by = result_->found_by;  // the order before, under another choice perhaps
     }
     const Merit merit = merit_of(problem, result, choice);
     if (result_ && merit >= merit_) return false;
@@ -265,24 +207,68 @@ class ChoiceSearch {
     }
   }
 
-  // A short search, where it can be of use. One that finds nothing is no answer.
-  bool probe(const Choice& choice) {
-    if (choice == best_) return false;
-    if (std::ranges::find(tried_, choice) != tried_.end()) return false;
+  // A short search of a choice that is new.
+  bool probe(const Choice& choice, double share = kProbeShare) {
+    if (choice == best_ || std::ranges::find(tried_, choice) != tried_.end()) return false;
     tried_.push_back(choice);
+    return search_under(choice, share);
+  }
+
+  // A search, where it can be of use. One that finds nothing is no answer.
+  bool search_under(const Choice& choice, double share) {
     const Problem problem = chosen(problem_, choice);
     const bool hopeless = !is_for_span() && lower_bound(problem) >= result_->makespan;
     if (hopeless || !fits(problem)) {
       if (meter_.share() < 1) meter_.spend();
       return false;
     }
-    const SearchBudget part = probe_slice();
+    const SearchBudget part = probe_slice(share);
     try {
       return attempt(choice, part);
     } catch (const InfeasibleError&) {
       meter_.spend(part.most.value_or(1));
       tries_ += part.most.value_or(1);
       return false;
+    }
+  }
+
+  void probe_all(double share) {
+    Choice choice(best_.size(), 0);
+    do {
+      if (may_probe()) probe(choice, share);
+    } while (next_choice(problem_, choice));
+  }
+
+  // All but the best, each with its part of what is left.
+  void search_others(std::size_t left) {
+    Choice choice(best_.size(), 0);
+    do {
+      if (!has_budget()) return;
+      if (choice != best_) {
+        search_under(choice, (1 - meter_.share()) / static_cast<double>(left));
+      }
+      --left;
+    } while (next_choice(problem_, choice));
+  }
+
+  // Choices that differ from the best in up to three stages, until none of them is new.
+  void probe_neighbours() {
+    constexpr int kMisses = 100;
+    std::vector<std::size_t> stages;
+    for (std::size_t s = 0; s < best_.size(); ++s) {
+      if (options_of(problem_, s) > 0) stages.push_back(s);
+    }
+    SearchRandom random(budget_.seed);
+    for (int misses = 0; misses < kMisses && has_budget();) {
+      Choice choice = best_;
+      for (std::uint32_t changes = 1 + random.below(3); changes > 0; --changes) {
+        const std::size_t s = stages[random.below(static_cast<std::uint32_t>(stages.size()))];
+        choice[s] = static_cast<std::uint8_t>(
+            random.below(static_cast<std::uint32_t>(options_of(problem_, s) + 1)));
+      }
+      const std::size_t tried = tried_.size();
+      probe(choice);
+      misses = tried_.size() > tried ? 0 : misses + 1;
     }
   }
 
@@ -356,44 +342,12 @@ void take_better(ChosenSearch& best, ChosenSearch other) {
 
 }  // namespace
 
-bool has_choices(const Problem& problem) {
-  return std::ranges::any_of(problem.keeping_options,
-                             [](const auto& options) { return !options.empty(); });
-}
-
 std::vector<Schedule> seeds_for(const Problem& problem, std::span<const Schedule> seeds) {
   std::vector<Schedule> fitted;
   for (const Schedule& seed : seeds) {
     fitted.push_back(verify(problem, seed).empty() ? seed : with_restores(problem, seed));
   }
   return fitted;
-}
-
-Problem with_all_kept(const Problem& problem) {
-  Problem all = chosen(problem, Choice(static_cast<std::size_t>(problem.stages()), 0));
-  all.keeping_options.clear();
-  return all;
-}
-
-Problem with_least_kept(const Problem& problem) {
-  Problem least = chosen(problem, least_choice(problem));
-  least.keeping_options.clear();
-  return least;
-}
-
-LowerBound lower_bound_of_choices(const Problem& problem, BoundEffort effort) {
-  constexpr std::size_t kFew = 16;
-  const LowerBound bound = best_lower_bound(relaxed(problem), effort);
-  if (!has_choices(problem) || count_choices(problem, kFew) > kFew) return bound;
-  std::optional<LowerBound> least;
-  Choice choice(static_cast<std::size_t>(problem.stages()), 0);
-  do {
-    const Problem each = chosen(problem, choice);
-    if (!fits(each)) continue;
-    const LowerBound its = best_lower_bound(each, effort);
-    if (!least || its.value < least->value) least = its;
-  } while (next_choice(problem, choice));
-  return least && least->value > bound.value ? *least : bound;
 }
 
 ChosenSearch search_choices(const Problem& problem, std::span<const Schedule> seeds,

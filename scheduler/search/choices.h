@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "scheduler/bounds/lower_bound.h"
 #include "scheduler/problem/problem.h"
+#include "scheduler/search/choice.h"
 #include "scheduler/search/search.h"
 
 namespace counterflow {
@@ -40,22 +40,9 @@ using GoalSearch =
                                              const SearchBudget& budget,
                                              const GoalSearch& search_on);
 
-// May any stage choose what it keeps?
-[[nodiscard]] bool has_choices(const Problem& problem);
-
 // Seeds of any choice as orders of a problem with its choice made: as they are where they are
 // faultless, else with what moves activations right beside its F and backward. O(ops).
 [[nodiscard]] std::vector<Schedule> seeds_for(const Problem& problem,
                                               std::span<const Schedule> seeds);
-
-// The problem with nothing to choose: every stage that could choose keeps everything.
-[[nodiscard]] Problem with_all_kept(const Problem& problem);
-// And with every stage that can choose keeping the least it can.
-[[nodiscard]] Problem with_least_kept(const Problem& problem);
-
-// A makespan that no order can beat, whatever the stages keep of what is offered: that of the
-// problem with every stage keeping the least at no cost or, where the choices are few, the least of
-// all choices that fit.
-[[nodiscard]] LowerBound lower_bound_of_choices(const Problem& problem, BoundEffort effort);
 
 }  // namespace counterflow

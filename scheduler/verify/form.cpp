@@ -23,7 +23,7 @@ bool within(Range range, std::size_t size) {
 
 class RankForm {
  public:
-  RankForm(const Problem& problem, const Program& program, std::size_t rank, Diagnostics& out)
+  RankForm(const Problem* problem, const Program& program, std::size_t rank, Diagnostics& out)
       : problem_(problem),
         program_(program),
         rank_(rank),
@@ -82,11 +82,11 @@ class RankForm {
 
   [[nodiscard]] std::string fault_of_kernel(const Instruction& instruction) const {
     if (instruction.kernel >= program_.kernels.size()) return "runs a kernel that is not there";
-    if (const Op& whole = instruction.op; whole.kind != OpKind::none &&
+    if (const Op& whole = instruction.op; problem_ != nullptr && whole.kind != OpKind::none &&
                                           !has_microbatch(whole.kind) &&
-                                          whole.stage >= problem_.stages()) {
+                                          whole.stage >= problem_->stages()) {
       return fmt::format("is of stage {}; the problem has stages 0..{}", whole.stage,
-                         problem_.stages() - 1);
+                         problem_->stages() - 1);
     }
     const Kernel& kernel = program_.kernels[instruction.kernel];
     const auto is_of = [](const Op& op, OpKind kind, std::uint16_t stage, std::uint8_t replica) {
@@ -122,14 +122,17 @@ class RankForm {
                          program_.ranks.size() - 1);
     }
     if (end.slot != kNone && end.slot >= list_.slots.size()) return kNoSlot;
-    const Payload& payload = end.payload;
-    const int stages = problem_.stages();
-    if (payload.from >= stages || payload.to >= stages || payload.microbatch < 0 ||
-        payload.microbatch >= problem_.microbatches ||
-        payload.replica != problem_.replica_of(payload.microbatch)) {
+    if (problem_ != nullptr && !is_of(*problem_, end.payload)) {
       return "carries a payload that the problem does not have";
     }
     return fault_of_membership(communicator);
+  }
+
+  [[nodiscard]] static bool is_of(const Problem& problem, const Payload& payload) {
+    const int stages = problem.stages();
+    return payload.from < stages && payload.to < stages && payload.microbatch >= 0 &&
+           payload.microbatch < problem.microbatches &&
+           payload.replica == problem.replica_of(payload.microbatch);
   }
 
   std::string fault_of_collective(const Instruction& instruction) {
@@ -167,7 +170,7 @@ class RankForm {
                     .message = std::move(message)});
   }
 
-  const Problem& problem_;
+  const Problem* problem_;  // none: what only it can tell is not asked
   const Program& program_;
   std::size_t rank_;
   const RankProgram& list_;
@@ -178,18 +181,7 @@ class RankForm {
   std::vector<bool> transfer_owned_, collective_owned_;  // does an instruction issue it?
 };
 
-}  // namespace
-
-void form(const Problem& problem, const Program& program, Diagnostics& out) {
-  if (program.ranks.size() != static_cast<std::size_t>(problem.ranks())) {
-    out.push_back({.rule = "form",
-                   .rank = std::nullopt,
-                   .index = std::nullopt,
-                   .op = {},
-                   .message = fmt::format("the program has {} ranks; the problem has {}",
-                                          program.ranks.size(), problem.ranks())});
-    return;
-  }
+void check_form(const Problem* problem, const Program& program, Diagnostics& out) {
   for (const Communicator& communicator : program.communicators) {
     const auto& members = communicator.members;
     if (std::ranges::adjacent_find(members, std::greater_equal<>()) == members.end()) continue;
@@ -203,6 +195,25 @@ void form(const Problem& problem, const Program& program, Diagnostics& out) {
   by_rank(program, out, [&](std::size_t rank, Diagnostics& found) {
     RankForm(problem, program, rank, found).check();
   });
+}
+
+}  // namespace
+
+void form(const Program& program, Diagnostics& out) {
+  check_form(nullptr, program, out);
+}
+
+void form(const Problem& problem, const Program& program, Diagnostics& out) {
+  if (program.ranks.size() != static_cast<std::size_t>(problem.ranks())) {
+    out.push_back({.rule = "form",
+                   .rank = std::nullopt,
+                   .index = std::nullopt,
+                   .op = {},
+                   .message = fmt::format("the program has {} ranks; the problem has {}",
+                                          program.ranks.size(), problem.ranks())});
+    return;
+  }
+  check_form(&problem, program, out);
 }
 
 }  // namespace counterflow::rules

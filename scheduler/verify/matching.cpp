@@ -118,13 +118,10 @@ std::string mismatch(const Transfer& send, const Transfer& receive, std::uint32_
   return "";
 }
 
-}  // namespace
-
-void matching(const Problem& problem, const Program& program, const References& references,
-              Diagnostics& out) {
+// `census`: of the messages that a problem asks for; none: whatever is sent is well.
+void check_matching(const Program& program, const References& references, MessageCensus* census,
+                    Diagnostics& out) {
   const Matching& meets = references.meets;
-  const Channels channels(problem);
-  MessageCensus census(problem, channels);
   std::vector<Matching::End> unmet;
   const auto report = [&](const char* rule, Matching::End end, std::string message) {
     if (message.empty()) return;
@@ -142,7 +139,8 @@ void matching(const Problem& problem, const Program& program, const References& 
       const Transfer& transfer = list.transfers[t];
       const Matching::End here{rank, t};
       const Matching::End there = meets.partner(rank, t);
-      std::string senseless = census.count(static_cast<Rank>(rank), transfer);
+      std::string senseless =
+          census == nullptr ? "" : census->count(static_cast<Rank>(rank), transfer);
       if (senseless.empty() && !there.exists()) unmet.push_back(here);
       if (transfer.is_send && there.exists()) {
         const Transfer& receive = program.ranks[there.rank].transfers[there.transfer];
@@ -161,7 +159,7 @@ void matching(const Problem& problem, const Program& program, const References& 
     }
   }
   const std::size_t before = out.size();
-  census.report_missing(out);
+  if (census != nullptr) census->report_missing(out);
   // A missing end leaves over whatever stands last on its channel, which is no fault of that.
   if (out.size() > before) return;
   for (const Matching::End& end : unmet) {
@@ -170,6 +168,19 @@ void matching(const Problem& problem, const Program& program, const References& 
            fmt::format("meets no {}: its channel has none left for it on rank {}",
                        transfer.is_send ? "receive" : "send", transfer.peer));
   }
+}
+
+}  // namespace
+
+void matching(const Program& program, const References& references, Diagnostics& out) {
+  check_matching(program, references, nullptr, out);
+}
+
+void matching(const Problem& problem, const Program& program, const References& references,
+              Diagnostics& out) {
+  const Channels channels(problem);
+  MessageCensus census(problem, channels);
+  check_matching(program, references, &census, out);
 }
 
 }  // namespace counterflow::rules

@@ -44,11 +44,15 @@ void memory(const Problem& problem, const Schedule& schedule, Diagnostics& out);
 // Every index of a program points at something, every transfer belongs to one instruction, every
 // instruction runs its own kernel. The other rules of a program rely on it.
 void form(const Problem& problem, const Program& program, Diagnostics& out);
+// The same as far as a program shows it by itself.
+void form(const Program& program, Diagnostics& out);
 
 // Every message the stage graph asks for between ranks is sent once and received once, numbered by
 // its place on its channel, and the two ends that meet mean the same.
 void matching(const Problem& problem, const Program& program, const References& references,
               Diagnostics& out);
+// The same but for what the stage graph asks for.
+void matching(const Program& program, const References& references, Diagnostics& out);
 
 // No activation meets the receive of a gradient, nor the other way round: of one send and the
 // receive it meets.

@@ -110,6 +110,15 @@ std::launch launch(const Program& program) {
   return is_worth_threads(program) ? std::launch::async : std::launch::deferred;
 }
 
+void report_deadlocks(const Program& program, const References& references,
+                      std::span<const Semantics> asked, ProgramVerdict& verdict) {
+  for (const auto& [semantics, completes] : verdict.semantics) {
+    if (!completes && std::ranges::find(asked, semantics) != asked.end()) {
+      rules::deadlock(program, references, semantics, verdict.diagnostics);
+    }
+  }
+}
+
 void check_communication(const Problem& problem, const Program& program,
                          const References& references, std::span<const Semantics> asked,
                          ProgramVerdict& verdict) {
@@ -118,11 +127,7 @@ void check_communication(const Problem& problem, const Program& program,
       std::async(launch(program), [&] { return verdicts(program, references); });
   check_data(problem, program, references, verdict.diagnostics);
   verdict.semantics = completes.get();
-  for (const auto& [semantics, completes_under_it] : verdict.semantics) {
-    if (!completes_under_it && std::ranges::find(asked, semantics) != asked.end()) {
-      rules::deadlock(program, references, semantics, verdict.diagnostics);
-    }
-  }
+  report_deadlocks(program, references, asked, verdict);
 }
 
 // A program's compute on its own.
@@ -181,6 +186,21 @@ ProgramVerdict verify(const Problem& problem, const Program& program,
   auto [diagnostics, in_range] = compute.get();
   verdict.diagnostics = std::move(diagnostics);
   if (in_range) check_communication(problem, program, references, asked, verdict);
+  return verdict;
+}
+
+ProgramVerdict verify_alone(const Program& program, std::span<const Semantics> asked) {
+  ProgramVerdict verdict;
+  Diagnostics& found = verdict.diagnostics;
+  rules::form(program, found);
+  if (!found.empty()) return verdict;
+  const References references(program);
+  rules::matching(program, references, found);
+  rules::group(program, found);
+  rules::collective_order(program, found);
+  if (found.empty()) rules::races(program, references, found);
+  verdict.semantics = verdicts(program, references);
+  report_deadlocks(program, references, asked, verdict);
   return verdict;
 }
 

@@ -49,4 +49,10 @@ struct ProgramVerdict {
 [[nodiscard]] ProgramVerdict verify_communication(const Problem& problem, const Program& program,
                                                   std::span<const Semantics> asked = kAllSemantics);
 
+// What a program shows by itself where its problem is not at hand: the form, that the ends of every
+// message mean the same, groups, the order of collectives, that nothing races, and no deadlock
+// under any of `asked`. Whether it does all its problem asks for it cannot tell. O(instructions).
+[[nodiscard]] ProgramVerdict verify_alone(const Program& program,
+                                          std::span<const Semantics> asked = kAllSemantics);
+
 }  // namespace counterflow

@@ -159,3 +159,41 @@ def test_partition_says_where_layers_cannot_be_together(counterflow, config):
     # On a v the first and the last stage are on one rank.
     found = counterflow("partition", config(text.replace("1f1b", "auto")), "--json", code=0).json
     assert found["placement"] == "v"
+
+
+FEW_CHOICES = [
+    # ranks on a list, two microbatches: offloading stage 0 alone is best
+    ("""\
+links: {latency: 3}
+memory: {limit: [49B, 35B]}
+pipeline: {microbatches: 2, placement: [1, 0, 1, 1], ranks: 2, schedule: auto}
+stages:
+  activation: [8B, 10B, 14B, 14B]
+  backward_input: [12, 14, 12, 7]
+  backward_weight: [8, 6, 14, 18]
+  forward: [1, 15, 14, 19]
+  offload: {activation: [1B, 2B, 3B, 6B], time: [0, 10, 6, 6]}
+units: {time: ns}
+""", 230),
+    ("""\
+links: {latency: 7}
+memory: {limit: [19B, 29B]}
+pipeline: {chunks: 2, microbatches: 2, placement: v, ranks: 2, schedule: auto}
+stages:
+  activation: [14B, 6B, 12B, 6B]
+  backward_input: [2, 19, 14, 5]
+  backward_weight: [1, 9, 2, 3]
+  forward: [12, 12, 13, 14]
+  offload: {activation: [2B, 3B, 3B, 0B], time: [8, 1, 10, 10]}
+units: {time: ns}
+""", 183),
+]
+
+
+@pytest.mark.parametrize("text, best", FEW_CHOICES)
+@pytest.mark.parametrize("iterations", [200_000, 400_000])
+def test_few_choices_are_all_tried(counterflow, config, text, best, iterations):
+    result = counterflow("search", config(text), "--iterations", iterations, "--json", code=0)
+    assert result.json["makespan_ns"] == best
+    assert result.json["lower_bound_ns"] == best
+    assert "seed seed" not in result.out

@@ -1,6 +1,7 @@
 """Programs run on this machine: what is told, what is written, what is refused."""
 
 import json
+import re
 
 import pytest
 
@@ -151,3 +152,43 @@ stages: {forward: 1ms, backward_input: 1ms, backward_weight: 1ms}
     result = counterflow("run", config(text), "-o", "out", code=1)
     assert "deadlock" in result.err or "cycle" in result.err
     assert not (tmp_path / "out").exists()
+
+
+def edited(counterflow, path, change):
+    """A program file changed as if it had been written so: with the hash of its contents."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    refused = counterflow("run", "--program", path, code=2).err
+    found = re.search(r"the file says (\w+), its contents give (\w+)", refused)
+    document["hash"] = found.group(2)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def without_the_waits_of_sends(document):
+    count = document["columns"]["instructions"].index("waits_count")
+    for rank in document["ranks"]:
+        for instruction in rank["instructions"]:
+            if "SEND" in instruction[4]:
+                instruction[count] = 0
+
+
+def without_a_member(document):
+    document["communicators"][0]["members"].pop()
+
+
+@pytest.mark.parametrize("backend", ["virtual", "threads", "gloo"])
+@pytest.mark.parametrize(
+    "change, rule", [(without_the_waits_of_sends, "[race]"), (without_a_member, "[form]")]
+)
+def test_a_program_is_verified_before_it_runs(
+    counterflow, config, tmp_path, backend, change, rule
+):
+    counterflow("compile", config(SHORT), "-o", tmp_path, "--emit", "program.json", code=0)
+    path = edited(counterflow, tmp_path / "program.json", change)
+    out = tmp_path / "out"
+    refused = counterflow("run", "--program", path, "--backend", backend, "-o", out, code=1)
+    assert "program.json has " in refused.err
+    assert rule in refused.err
+    assert not out.exists()

@@ -473,3 +473,19 @@ def test_search_over_shared_links_is_never_worse_than_a_family_run_over_them(cou
     for family in ["gpipe", "1f1b", "zb-h1", "zb-h2"]:
         run = counterflow("simulate", path, "--schedule", family, "--json").json
         assert found["makespan_ns"] <= run["makespan_ns"], family
+
+
+def test_a_bound_that_takes_longer_than_the_budget_is_left_out_and_said(counterflow, config):
+    path = config("""\
+pipeline: {ranks: 8, microbatches: 32, schedule: auto, placement: v}
+stages: {forward: 5ms, backward_input: 6ms, backward_weight: 3ms, activation: 10MiB,
+         weight_activation: 4MiB}
+links: {latency: 0.3ms}
+memory: {limit: 70MiB}
+""")
+    short = counterflow("search", path, "--budget", "20ms", "--json", code=0).json
+    note = next(note for note in short["notes"] if "the bound is a quick one" in note)
+    advised = re.search(r"--budget (\d+ms)", note).group(1)
+    long = counterflow("search", path, "--budget", advised, "--json", code=0).json
+    assert not [note for note in long["notes"] if "the bound is a quick one" in note]
+    assert long["lower_bound_ns"] >= short["lower_bound_ns"]

@@ -106,6 +106,10 @@ TEST(Mutants, OfProgramsAreRejectedOrEquivalent) {
   const auto& mutations = testing::program_mutations();
   Random random(2026);
   Tally tally("programs");
+  for (const Base& base : all) {
+    EXPECT_TRUE(verify_alone(base.program).diagnostics.empty()) << base.family->name;
+  }
+  int shown_alone = 0;  // faults that a program shows without its problem
   for (int made = 0; made < cases(6000);) {
     const Base& base = all[testing::draw_index(random, all.size())];
     const auto& mutation = mutations[static_cast<std::size_t>(made) % mutations.size()];
@@ -113,6 +117,11 @@ TEST(Mutants, OfProgramsAreRejectedOrEquivalent) {
     if (!mutation.apply(random, mutant)) continue;
     ++made;
     const Diagnostics faults = verify(base.problem, mutant).diagnostics;
+    const Diagnostics alone = verify_alone(mutant).diagnostics;
+    if (!alone.empty()) {
+      ++shown_alone;
+      EXPECT_FALSE(faults.empty()) << mutation.name << ": " << first_rule(alone);
+    }
     if (!faults.empty()) {
       tally.add(mutation.name, first_rule(faults));
       continue;
@@ -123,6 +132,7 @@ TEST(Mutants, OfProgramsAreRejectedOrEquivalent) {
         << to_csv(base.program) << to_csv(mutant);
   }
   tally.print();
+  EXPECT_GT(shown_alone, cases(2000));
 }
 
 // As `verify` judges a file: its computes and stage actions, then its transfers as they stand.
