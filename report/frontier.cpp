@@ -33,19 +33,19 @@ std::string limit_text(std::int64_t limit, bool in_bytes) {
 std::string frontier_table(const Frontier& frontier) {
   std::string table = fmt::format("{:>14} {:>14} {:>14} {:>9} {:>9}",
                                   frontier.in_bytes ? "memory limit" : "activations", "peak",
-                                  "makespan ms", "gap", "bubble");
+                                  "makespan", "gap", "bubble");
   if (frontier.has_choices) {
-    table += fmt::format(" {:>14}  {:<14} {}", "all kept ms", "recompute", "offload");
+    table += fmt::format(" {:>14}  {:<14} {}", "all kept", "recompute", "offload");
   }
   table += "\n";
   for (const FrontierPoint& point : frontier.points) {
-    table += fmt::format("{:>14} {:>14} {:>14.3f} {:>7.2f} % {:>7.2f} %",
+    table += fmt::format("{:>14} {:>14} {:>14} {:>7.2f} % {:>7.2f} %",
                          limit_text(point.limit, frontier.in_bytes),
-                         limit_text(point.peak, frontier.in_bytes), milliseconds(point.makespan),
+                         limit_text(point.peak, frontier.in_bytes), readable_time(point.makespan),
                          100 * gap(point), 100 * point.bubble_fraction);
     if (frontier.has_choices) {
       const std::string kept =
-          point.all_kept ? fmt::format("{:.3f}", milliseconds(*point.all_kept)) : "does not fit";
+          point.all_kept ? readable_time(*point.all_kept) : std::string("does not fit");
       table += fmt::format(" {:>14}  {:<14} {}", kept, readable_list(point.recompute),
                            readable_list(point.offload));
     }

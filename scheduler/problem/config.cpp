@@ -47,8 +47,9 @@ void read_memory(const Cursor& at, Config& config) {
     const bool layers_say = config.layers && config.layers->has_activation;
     if (!config.activation && !layers_say && !at.find("static")) {
       c->fail(
-          "given without stages.activation, so there is nothing to limit; add for example "
-          "activation: 100MiB, or use memory.limit_activations");
+          fmt::format("given without {}, so there is nothing to limit; add for example "
+                      "activation: 100MiB, or use memory.limit_activations",
+                      config.layers ? "the activation of any layer" : "stages.activation"));
     }
     config.memory_limit = c->per_item(read_size);
   }
