@@ -10,10 +10,6 @@
 namespace counterflow {
 namespace {
 
-double milliseconds(Time time) {
-  return static_cast<double>(time.count()) * 1e-6;
-}
-
 double gap(const FrontierPoint& point) {
   if (point.lower_bound.count() == 0) return 0;
   return static_cast<double>(point.makespan.count()) /
