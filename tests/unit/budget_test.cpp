@@ -37,14 +37,14 @@ TEST(BudgetMeter, ReservesNothingWhereAnAnswerTakesNoTime) {
   EXPECT_DOUBLE_EQ(counted.share(), 0.1);
 }
 
-TEST(BudgetMeter, SaysWhenSoManyIterationsAreLeft) {
+TEST(BudgetMeter, OfIterationsTakesNoLookAtTheClock) {
   SearchBudget counted;
   counted.iterations = 10;
   BudgetMeter meter(counted, 100);
+  EXPECT_FALSE(meter.is_timed());
   for (int i = 0; i < 7; ++i) meter.spend();
-  EXPECT_LT(meter.share(), meter.share_before(2));
-  EXPECT_DOUBLE_EQ(meter.share(), meter.share_before(3));
-  EXPECT_DOUBLE_EQ(BudgetMeter(of_an_hour(), 100).share_before(3), 1);
+  EXPECT_DOUBLE_EQ(meter.share(), 0.7);
+  EXPECT_TRUE(BudgetMeter(of_an_hour(), 100).is_timed());
 }
 
 TEST(BudgetMeter, OfNoIterationsIsSpentFromTheStart) {
