@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <utility>
 
 #include "executor/codec.h"
 #include "executor/progress.h"
@@ -68,7 +69,9 @@ void Exchange::keep_copy(const End& send) {
 
 void Exchange::copy(const End& send, const End& receive) {
   if (buffered_) {
-    return arriving(what(receive), buffers_[id(send.rank, transfer(send))], data(receive));
+    // Only what is on its way is held: all messages of a step are more than a machine may have.
+    const std::vector<std::byte> left = std::move(buffers_[id(send.rank, transfer(send))]);
+    return arriving(what(receive), left, data(receive));
   }
   std::vector<std::byte> packed;
   arriving(what(receive), leaving(what(send), data(send), packed), data(receive));

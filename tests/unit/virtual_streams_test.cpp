@@ -60,6 +60,31 @@ TEST(VirtualStreams, AStepAllocatesForEachRankAndForNoInstruction) {
   }
 }
 
+// What a buffered send has left is gone once it has arrived: the next step has to make it anew.
+TEST(VirtualStreams, HoldNoMessageThatHasArrived) {
+  const Family& family = *find_family("1f1b");
+  Problem problem = testing::family_problem(family, 4, 1, 16);
+  problem.message.assign(problem.message.size(), Bytes{64});
+  const Program program = compile(problem, generate(family, problem));
+  std::size_t sends = 0;
+  for (const RankProgram& rank : program.ranks) {
+    for (const Transfer& each : rank.transfers) sends += each.is_send ? 1U : 0U;
+  }
+  const auto allocations_under = [&](const ExecutionModel& rules, int steps) {
+    Nothing compute;
+    exec::VirtualStreams backend;
+    const std::size_t before = testing::allocations();
+    EXPECT_FALSE(backend
+                     .run(program, compute,
+                          {.steps = steps, .execution = rules, .measured = [](Timeline) {}})
+                     .failure);
+    return testing::allocations() - before;
+  };
+  const ExecutionModel buffered = ExecutionModel::ideal();
+  ASSERT_EQ(buffered.semantics, Semantics::buffered);
+  EXPECT_GE(allocations_under(buffered, 4) - allocations_under(buffered, 3), sends);
+}
+
 struct Model {
   Program program;
   Matching matching;
