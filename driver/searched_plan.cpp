@@ -120,14 +120,10 @@ std::string outcome(const SearchedPlan& searched, const SearchBudget& budget) {
   return text + fmt::format(", none below {} exists", readable_time(result.span_bound));
 }
 
-}  // namespace
-
-SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
-                           const SearchBudget& whole, const std::optional<RobustGoal>& robust) {
-  const Stopwatch watch;
-  SearchedPlan searched;
-  Plan& plan = searched.plan;
-  std::vector<Schedule> seeds;
+// The plan of a config before its order is found, and the order that the config names, if any.
+Plan plan_to_search(Config config, const std::filesystem::path& folder,
+                    std::vector<Schedule>& seeds) {
+  Plan plan;
   if (config.phases && (config.phases->value.size() > 1 || !config.phases->value[0].trains())) {
     throw InputError(config.phases->where,
                      "pipeline.phases: a search orders a single pass; leave one phase that trains, "
@@ -144,6 +140,34 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
     plan.family = nullptr;
     plan.file.reset();
   }
+  return plan;
+}
+
+// The full bound where the budget has room for it, else a note that says which has.
+void prove(SearchedPlan& searched, Time proof, bool has_room) {
+  Plan& plan = searched.plan;
+  if (searched.result.is_optimal()) return;
+  if (has_room) {
+    const LowerBound full = lower_bound_of_choices(plan.problem, BoundEffort::full);
+    if (full.value > plan.proven.value) plan.proven = full;
+  } else if (ops_of(plan.problem) <= kWindowOps) {
+    plan.notes.push_back(
+        fmt::format("search: the bound is a quick one; the full one takes about {} more, for which "
+                    "--budget {}ms "
+                    "has room",
+                    readable_time(proof), 3 * proof / std::chrono::milliseconds(1) + 1));
+  }
+}
+
+}  // namespace
+
+SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
+                           const SearchBudget& whole, const std::optional<RobustGoal>& robust) {
+  const Stopwatch watch;
+  SearchedPlan searched;
+  std::vector<Schedule> seeds;
+  searched.plan = plan_to_search(std::move(config), folder, seeds);
+  Plan& plan = searched.plan;
   const auto deadline =
       whole.time ? std::optional(watch.begin() + *whole.time / 2) : std::optional<Deadline>{};
   for (Schedule& family : family_schedules(plan.problem, deadline)) {
@@ -167,18 +191,8 @@ SearchedPlan searched_plan(Config config, const std::filesystem::path& folder,
   }
   plan.schedule = searched.result.schedule;
   plan.proven = {searched.result.lower_bound, searched.result.bound_argument};
-  if (!searched.result.is_optimal() && proves) {
-    const LowerBound full = lower_bound_of_choices(plan.problem, BoundEffort::full);
-    if (full.value > plan.proven.value) plan.proven = full;
-  }
+  prove(searched, proof, proves);
   plan.problem = with_keeping(std::move(plan.problem), std::move(keeping));
-  if (!proves && !searched.result.is_optimal() && ops_of(plan.problem) <= kWindowOps) {
-    plan.notes.push_back(
-        fmt::format("search: the bound is a quick one; the full one takes about {} more, for which "
-                    "--budget {}ms "
-                    "has room",
-                    readable_time(proof), 3 * proof / std::chrono::milliseconds(1) + 1));
-  }
   searched.took = watch.elapsed();
   plan.notes.push_back(outcome(searched, budget));
   return searched;
