@@ -334,6 +334,8 @@ def test_a_store_of_an_earlier_run_is_said(config, tmp_path):
 
 @needs_gloo
 def test_a_rank_without_memory_is_named_and_what_it_needs(gloo, config):
+    if b"__asan_init" in binary().read_bytes():
+        pytest.skip("the address sanitizer ends whoever asks for so much, where new throws")
     setting = ("--set", "stages.activation=20TiB")
     failure = gloo(*setting, "--json", code=4).json["failure"]
     assert failure["rank"] == failure["culprit"]
