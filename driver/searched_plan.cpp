@@ -153,8 +153,7 @@ void prove(SearchedPlan& searched, Time proof, bool has_room) {
   } else if (ops_of(plan.problem) <= kWindowOps) {
     plan.notes.push_back(
         fmt::format("search: the bound is a quick one; the full one takes about {} more, for which "
-                    "--budget {}ms "
-                    "has room",
+                    "--budget {}ms has room",
                     readable_time(proof), 3 * proof / std::chrono::milliseconds(1) + 1));
   }
 }

@@ -81,7 +81,7 @@ void Admission::begin(LaneId lane, SearchModel::OpId op) {
   }
 }
 
-bool Admission::fits(LaneId lane) const {
+bool Admission::admits(LaneId lane) const {
   const auto rank = static_cast<std::size_t>(model_.lanes[lane].rank);
   const SearchModel::OpId op = model_.id(lane, next_[lane]);
   for (std::size_t r = 0; r < SearchModel::kResources; ++r) {

@@ -34,14 +34,13 @@ class Admission {
     return model_.has_limits && takes_[lane] != 0;
   }
   // May the next op of a limited lane begin? O(lanes of the rank).
-  [[nodiscard]] bool admits(SearchModel::LaneId lane) const { return fits(lane); }
+  [[nodiscard]] bool admits(SearchModel::LaneId lane) const;
   // It begins; what it frees is usable by whatever its rank begins next.
   void begin(SearchModel::LaneId lane, SearchModel::OpId op);
 
  private:
   using LaneId = SearchModel::LaneId;
 
-  [[nodiscard]] bool fits(LaneId lane) const;
   [[nodiscard]] bool is_safe(LaneId taking, std::size_t rank, std::size_t resource) const;
   [[nodiscard]] std::int64_t peak_at(LaneId taking, std::size_t rank, std::size_t resource,
                                      std::uint8_t direction, std::uint32_t number) const;

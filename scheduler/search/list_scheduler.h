@@ -34,7 +34,7 @@ class ListScheduler {
   explicit ListScheduler(const SearchModel& model);
 
   // The makespan, or -1 as soon as it is known to reach `cutoff`, or if nothing can go on (memory
-  // below what one microbatch needs). O(ops * (lanes of a rank + log ranks)).
+  // below what one microbatch needs). O(ops * (lanes of a rank + ranks / 16)).
   std::int64_t run(const ListRule& rule, std::int64_t cutoff = SearchModel::kUnlimited);
 
   // Of the last run. When each op began; of a fused pair its parts, W included, when it began.
