@@ -29,10 +29,10 @@ class OrderTimes {
 
   // Of the orders taken last, if that was not refused.
   [[nodiscard]] std::int64_t begin(OpId op) const {
-    return ways_ ? ways_->in.without(op) : evaluator_.begins()[op];
+    return ways_ ? ways_->in.without(op) : evaluator_->begins()[op];
   }
   [[nodiscard]] std::int64_t end(OpId op) const {
-    return ways_ ? ways_->in.with(op) : evaluator_.ends()[op];
+    return ways_ ? ways_->in.with(op) : evaluator_->ends()[op];
   }
   // Is the rest known? Not where ops fuse or messages queue.
   [[nodiscard]] bool has_ways_out() const { return ways_.has_value(); }
@@ -47,8 +47,9 @@ class OrderTimes {
     LongestWays<WaysOut> out;
   };
 
-  OrderEvaluator evaluator_;
+  // One of the two.
   std::optional<Ways> ways_;
+  std::optional<OrderEvaluator> evaluator_;
 };
 
 }  // namespace counterflow
