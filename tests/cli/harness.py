@@ -19,6 +19,22 @@ BASIC = """\
 pipeline: {ranks: 4, microbatches: 8, schedule: 1f1b}
 stages: {forward: 1ms, backward_input: 1ms, backward_weight: 1ms}
 """
+# Searched for in many tests.
+H34 = """\
+pipeline: {ranks: 4, microbatches: 8, schedule: auto, placement: loop}
+stages: {forward: 1ms, backward_input: 1ms, backward_weight: 1ms, activation: 1B}
+"""
+UNEVEN = """\
+pipeline: {ranks: 3, microbatches: 6, schedule: auto, placement: v}
+stages:
+  forward: [3ms, 5ms, 4ms, 6ms, 2ms, 7ms]
+  backward_input: [4ms, 5ms, 6ms, 3ms, 4ms, 6ms]
+  backward_weight: [3ms, 2ms, 4ms, 5ms, 3ms, 6ms]
+  activation: 1B
+links: {latency: 1ms}
+memory: {limit_activations: 5}
+"""
+JITTER = "jitter: {seed: 3, compute: {distribution: lognormal, sigma: 0.2}}\n"
 
 
 def binary() -> Path:
